@@ -1,3 +1,80 @@
-"""Sparse optimisation of black boxes in high dimension: min over a box of f(x) + l1|x|_1 + (l2/2)|x|_2^2."""
+"""Sparse optimisation of black boxes in high dimension: min over a box of f(x) + l1|x|_1 + (l2/2)|x|_2^2.
+
+    import zomirror as zm
+    result = zm.minimize(fun, x0, l1=0.1, bounds=(0, 1), budget=10_000, rng=0)
+
+`minimize` asks the function itself; `Optimizer` lets you ask it.
+"""
+
+from zomirror.box import Box
+from zomirror.descent import Measured, Method, MirrorDescent, State
+from zomirror.directions import coordinate, gaussian, rademacher, sphere
+from zomirror.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    BudgetError,
+    DataError,
+    OracleError,
+    RunError,
+    ZomirrorError,
+)
+from zomirror.estimator import EntropyRadius, Estimate, EuclideanRadius, TwoPoint
+from zomirror.minimize import minimize
+from zomirror.mirror import Entropy, Euclidean, PNorm
+from zomirror.optimizer import Optimizer
+from zomirror.oracle import Oracle, Retry
+from zomirror.penalty import ElasticNet
+from zomirror.presets import Schedule, theorem_schedule, zo_ada_expmd, zo_ada_psgd, zo_expmd, zo_psgd
+from zomirror.problem import Problem
+from zomirror.query import Query
+from zomirror.result import History, Intermediate, Result, Status
+from zomirror.scipy_method import scipy_method
+from zomirror.step import Adaptive, Constant
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Adaptive",
+    "ArgumentError",
+    "ArgumentTypeError",
+    "Box",
+    "BudgetError",
+    "Constant",
+    "DataError",
+    "ElasticNet",
+    "Entropy",
+    "EntropyRadius",
+    "Estimate",
+    "Euclidean",
+    "EuclideanRadius",
+    "History",
+    "Intermediate",
+    "Measured",
+    "Method",
+    "MirrorDescent",
+    "Optimizer",
+    "Oracle",
+    "OracleError",
+    "PNorm",
+    "Problem",
+    "Query",
+    "Result",
+    "Retry",
+    "RunError",
+    "Schedule",
+    "State",
+    "Status",
+    "TwoPoint",
+    "ZomirrorError",
+    "coordinate",
+    "gaussian",
+    "minimize",
+    "rademacher",
+    "scipy_method",
+    "sphere",
+    "theorem_schedule",
+    "zo_ada_expmd",
+    "zo_ada_psgd",
+    "zo_expmd",
+    "zo_psgd",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zomirror.minimize import Result
+    from zomirror.result import Result
 
 
 class ZomirrorError(Exception):

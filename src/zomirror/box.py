@@ -1,0 +1,129 @@
+"""The decision set K = [lower, upper]: a box, sides possibly infinite, coordinates possibly fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds
+
+from zomirror.arrays import Array, Indices
+from zomirror.checks import float_dtype, some
+from zomirror.errors import ArgumentError, ArgumentTypeError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Box:
+    """lower <= x <= upper; each side is one number for every coordinate, or an array with one per coordinate.
+
+    Arrays are copied and made read-only. A coordinate with lower == upper is a constant of the problem.
+    """
+
+    lower: Array | float = -np.inf
+    upper: Array | float = np.inf
+
+    def __post_init__(self) -> None:
+        lower, upper = _side("lower", self.lower), _side("upper", self.upper)
+        if lower.ndim == 1 and upper.ndim == 1 and lower.shape != upper.shape:
+            raise ArgumentError(
+                f"expected lower and upper of one length, got {lower.size} and {upper.size}: "
+                "give one number, or one per coordinate"
+            )
+        if np.any(lower > upper):
+            crossed = np.flatnonzero(np.atleast_1d(lower > upper))
+            raise ArgumentError(f"expected lower <= upper, got lower > upper at {some(crossed)}")
+        if np.any(lower == np.inf) or np.any(upper == -np.inf):
+            raise ArgumentError("expected lower < inf and upper > -inf: no point would be inside")
+        object.__setattr__(self, "lower", lower if lower.ndim else float(lower))
+        object.__setattr__(self, "upper", upper if upper.ndim else float(upper))
+
+    @classmethod
+    def of(cls, bounds: object, d: int) -> Box:
+        """The box that `bounds` describes in dimension d.
+
+        None; a Box or a scipy Bounds; two scalars; d pairs (lower, upper), None for an open side; or two
+        arrays of length d. At d = 2 a 2 x 2 is read as pairs, as SciPy does.
+        """
+        if bounds is None:
+            return cls()
+        if isinstance(bounds, Box):
+            box = bounds
+        elif isinstance(bounds, Bounds):
+            box = cls(_shrink(bounds.lb), _shrink(bounds.ub))
+        else:
+            box = cls(*_sides(bounds, d))
+        for name, side in (("lower", box.lower), ("upper", box.upper)):
+            if isinstance(side, np.ndarray) and side.size != d:
+                raise ArgumentError(f"expected bounds for {d} coordinates, got {side.size} ({name})")
+        return box
+
+    def astype(self, dtype: np.dtype[Any]) -> Box:
+        """The same box with its sides rounded to `dtype`; a bound is what it rounds to."""
+        with np.errstate(over="ignore"):
+            return Box(np.asarray(self.lower).astype(dtype), np.asarray(self.upper).astype(dtype))
+
+    def project(self, x: Array) -> Array:
+        """The nearest point of the box."""
+        if self.unbounded:
+            return x
+        clipped: Array = np.clip(x, self.lower, self.upper)
+        return clipped.astype(x.dtype, copy=False)
+
+    def outside(self, x: Array) -> Indices:
+        """The coordinates of x that lie outside (NaN counts as outside)."""
+        return np.flatnonzero(~((x >= self.lower) & (x <= self.upper)))
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether the box is all of space."""
+        return not (np.any(np.isfinite(self.lower)) or np.any(np.isfinite(self.upper)))
+
+    def free(self, d: int) -> Indices | None:
+        """The coordinates with lower < upper, or None when that is all of them."""
+        open_ = np.broadcast_to(np.less(self.lower, self.upper), (d,))
+        return None if open_.all() else np.flatnonzero(open_)
+
+
+def _side(name: str, value: object) -> Array:
+    try:
+        given = np.asarray(value)
+        side: Array = np.array(given, dtype=float_dtype(given.dtype), copy=True)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"expected {name} bounds to be real numbers, got {value!r}") from None
+    if side.ndim > 1:
+        raise ArgumentError(f"expected {name} to be a number or a vector, got shape {side.shape}: ravel it")
+    if np.isnan(side).any():
+        raise ArgumentError(f"expected {name} without NaN, got NaN at {some(np.flatnonzero(np.isnan(side)))}: use inf")
+    side.flags.writeable = False
+    return side
+
+
+def _sides(bounds: object, d: int) -> tuple[Any, Any]:
+    try:
+        rows = list(bounds)  # type: ignore[call-overload]
+    except TypeError:
+        raise ArgumentTypeError(
+            f"expected bounds to be two numbers, {d} pairs, two arrays, a Box or a scipy Bounds, got {bounds!r}"
+        ) from None
+    if len(rows) == 2 and all(np.ndim(side) == 0 for side in rows):
+        return -np.inf if rows[0] is None else rows[0], np.inf if rows[1] is None else rows[1]
+    if len(rows) == d and all(_is_pair(row) for row in rows):
+        lower = [-np.inf if row[0] is None else row[0] for row in rows]
+        upper = [np.inf if row[1] is None else row[1] for row in rows]
+        return lower, upper
+    if len(rows) == 2:
+        return rows[0], rows[1]
+    raise ArgumentError(
+        f"expected bounds as two numbers, {d} pairs (lower, upper) or two arrays of length {d}, "
+        f"got a sequence of {len(rows)}"
+    )
+
+
+def _is_pair(row: object) -> bool:
+    return isinstance(row, tuple | list | np.ndarray) and len(row) == 2 and np.ndim(row[0]) == 0
+
+
+def _shrink(side: Array) -> Any:
+    """SciPy stores a scalar bound as an array of one element."""
+    return side.item() if np.size(side) == 1 else side

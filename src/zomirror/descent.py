@@ -1,0 +1,91 @@
+"""Composite mirror descent: x_{t+1} = P(x_t, g_t, eta_t), as pure functions on a frozen state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from zomirror.arrays import Array, Values
+from zomirror.directions import Key
+from zomirror.estimator import Estimator
+from zomirror.mirror import MirrorMap
+from zomirror.problem import Problem
+from zomirror.query import Query
+from zomirror.step import StepRule
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the last batch told of the point that it was asked at."""
+
+    x: Array
+    f: float
+    eta: float
+    stationarity: float
+    """|G|_2 with G = eta (x_t - x_{t+1}), the generalised gradient at x_t; it costs no query."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """The whole of a run between two batches: with the method it decides everything that follows."""
+
+    problem: Problem
+    key: Key
+    t: int
+    """How many batches have been told."""
+    x: Array
+    """x_t: where the next batch will be asked."""
+    memory: Any
+    """The estimator's."""
+    pace: Any
+    """The step rule's."""
+    last: Measured | None = None
+
+
+class Method(Protocol):
+    """An algorithm, as three pure functions."""
+
+    def init(self, x0: Array, problem: Problem, key: Key) -> State:
+        """The state before the first query."""
+        ...
+
+    def ask(self, state: State) -> Query:
+        """The next batch; asking twice gives the same."""
+        ...
+
+    def tell(self, state: State, query: Query, values: Values) -> State:
+        """The state after the batch has been answered."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorDescent:
+    """x_{t+1} = argmin_{y in K} <g_t, y> + h(y) + eta_t B_phi(y, x_t): a map, an estimator and a step rule."""
+
+    mirror: MirrorMap
+    estimator: Estimator
+    step: StepRule
+
+    def init(self, x0: Array, problem: Problem, key: Key) -> State:
+        """x_1 = x0; refuses a problem that the mirror map cannot handle."""
+        self.mirror.check(problem.penalty, problem.box)
+        return State(problem, key, 0, x0, self.estimator.init(problem), self.step.init())
+
+    def ask(self, state: State) -> Query:
+        """The estimator's query at x_t."""
+        return self.estimator.ask(state.memory, state.problem, state.x, state.t, state.key)
+
+    def tell(self, state: State, query: Query, values: Values) -> State:
+        """One step."""
+        (f, g), memory = self.estimator.tell(state.memory, query, values)
+        eta = self.step.eta(state.pace, g)
+        x, problem = state.x, state.problem
+        x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
+        x_next.flags.writeable = False
+        pace = self.step.advance(state.pace, self.mirror, x, x_next)
+        with np.errstate(over="ignore"):  # a diverging run is ended by whoever drives it, not by a warning
+            stationarity = eta * float(np.linalg.norm(x - x_next))
+        last = Measured(x, f, eta, stationarity)
+        return replace(state, t=state.t + 1, x=x_next, memory=memory, pace=pace, last=last)

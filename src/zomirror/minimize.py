@@ -1,0 +1,153 @@
+"""The front door: minimise a function that can only be asked for values, within a budget of queries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from zomirror.checks import choice, number, positive, positive_integer
+from zomirror.descent import Method
+from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError
+from zomirror.optimizer import Optimizer
+from zomirror.oracle import MemoryLedger, Oracle, Retry
+from zomirror.result import Intermediate, Result, Status
+
+Callback = Callable[[Intermediate], object]
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: object,
+    *,
+    l1: float = 0.0,
+    l2: float = 0.0,
+    bounds: object = None,
+    budget: int = 10_000,
+    method: Method | None = None,
+    rng: object = None,
+    vectorized: bool = True,
+    stochastic: bool = False,
+    callback: Callback | None = None,
+    returns: str = "last",
+    maxiter: int | None = None,
+    max_time: float | None = None,
+    target: float | None = None,
+    max_sent: int | None = None,
+    on_error: str | Retry = "raise",
+    nonfinite: str = "stop",
+) -> Result:
+    """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box, f known only by its values.
+
+    `fun` maps points (n, d) to values (n,); with `vectorized=False` one point (d,) to a number; with
+    `stochastic=True` it also gets an integer array that names the random draw of each row, and rows that share a
+    draw must share their randomness. Points may lie outside the box by the smoothing radius.
+
+    `budget` is never exceeded; one query of it is kept to measure F at the returned point. The run ends when the
+    next batch no longer fits, or after `maxiter` iterations, `max_time` seconds (looked at between batches), when
+    F falls to `target`, or when `callback(intermediate_result)` raises StopIteration. `returns` chooses the last
+    iterate, the best measured one, or the theory's uniformly random one.
+
+    `on_error="raise"` stops at an exception of `fun` with OracleError, whose `.result` is what was reached;
+    `Retry(n)` asks again up to n times, each attempt counting against `max_sent` (default: the budget).
+    `nonfinite="stop"` ends the run at a NaN or infinite value, with the last good iterate; `"refuse"` reads such
+    a value as a refused point, which tells nothing about its direction (only f at the iterate itself must be finite).
+    """
+    optimizer = Optimizer(
+        x0, l1=l1, l2=l2, bounds=bounds, method=method, rng=rng, stochastic=stochastic, returns=returns
+    )
+    stop = _Stop(callback, maxiter, max_time, target)
+    refuse = choice("nonfinite", nonfinite, ("stop", "refuse")) == "refuse"
+    ledger = MemoryLedger(_checked_cap(max_sent, budget))
+    oracle = Oracle(_checked_fun(fun), budget, ledger=ledger, vectorized=vectorized, on_error=_checked_policy(on_error))
+    _refuse_small(budget, len(optimizer.query) + 1)
+    try:
+        status = _run(optimizer, oracle, stop, refuse=refuse)
+        if status in _MEASURED_AT_END:
+            optimizer.close(oracle(optimizer.closing))
+            status = optimizer.status if optimizer.status is Status.NONFINITE else status
+    except OracleError as error:
+        error.result = optimizer.end(Status.ERROR, str(error), sent=ledger.sent)
+        raise
+    except BudgetError as error:
+        return optimizer.end(Status.MAX_SENT, str(error), sent=ledger.sent)
+    return optimizer.end(status, sent=ledger.sent)
+
+
+_MEASURED_AT_END = frozenset({Status.BUDGET, Status.MAXITER, Status.MAX_TIME, Status.CALLBACK})
+
+
+def _run(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -> Status:
+    """Ask and tell until a reason to stop; one query of the budget stays for the end."""
+    while True:
+        query = optimizer.query
+        if len(query) + 1 > oracle.remaining:
+            return Status.BUDGET
+        values = oracle(query)
+        if refuse and np.isfinite(values[0]):
+            # A refused point is read as f(x): its difference is zero, so its direction says nothing.
+            values = np.where(np.isfinite(values), values, values[0])
+        optimizer.tell(values)
+        if optimizer.status is not Status.RUNNING:
+            return optimizer.status
+        if (reason := stop.reason(optimizer)) is not None:
+            return reason
+
+
+class _Stop:
+    """The caller's reasons to stop, checked before anything is asked."""
+
+    def __init__(
+        self, callback: Callback | None, maxiter: int | None, max_time: float | None, target: float | None
+    ) -> None:
+        if callback is not None and not callable(callback):
+            raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
+        self.callback = callback
+        self.maxiter = None if maxiter is None else positive_integer("maxiter", maxiter)
+        self.target = None if target is None else number("target", target)
+        self.deadline = None if max_time is None else time.monotonic() + positive("max_time", max_time)
+
+    def reason(self, optimizer: Optimizer) -> Status | None:
+        """Why to stop now, if there is a reason."""
+        latest = optimizer.latest
+        if latest is not None and optimizer.nit == latest.nit:
+            if self.callback is not None:
+                try:
+                    self.callback(latest)
+                except StopIteration:
+                    return Status.CALLBACK
+            if self.target is not None and latest.fun <= self.target:
+                return Status.TARGET
+        if self.maxiter is not None and optimizer.nit >= self.maxiter:
+            return Status.MAXITER
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            return Status.MAX_TIME
+        return None
+
+
+def _checked_fun(fun: object) -> Callable[..., Any]:
+    if not callable(fun):
+        raise ArgumentTypeError(f"expected fun to be a function of an (n, d) array, got {fun!r}")
+    return fun
+
+
+def _checked_policy(on_error: object) -> Retry | None:
+    if isinstance(on_error, Retry):
+        return on_error
+    choice("on_error", on_error, ("raise",))
+    return None
+
+
+def _checked_cap(max_sent: int | None, budget: int) -> int:
+    positive_integer("budget", budget)
+    return budget if max_sent is None else positive_integer("max_sent", max_sent)
+
+
+def _refuse_small(budget: int, smallest: int) -> None:
+    if budget < smallest:
+        raise ArgumentError(
+            f"expected budget >= {smallest} (one iteration of this method and one query for the end), got {budget}: "
+            "raise the budget or use a smaller batch_size"
+        )

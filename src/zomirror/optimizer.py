@@ -1,0 +1,210 @@
+"""Ask and tell: a run whose function somebody else evaluates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zomirror.arrays import Array, Values
+from zomirror.box import Box
+from zomirror.checks import choice, seed_of, some, vector
+from zomirror.descent import Method, State
+from zomirror.directions import key_of, uniform
+from zomirror.errors import ArgumentError, ArgumentTypeError
+from zomirror.oracle import checked_values, nonfinite_rows
+from zomirror.penalty import ElasticNet
+from zomirror.presets import zo_ada_expmd
+from zomirror.problem import Problem
+from zomirror.query import Query, Segment
+from zomirror.result import History, Intermediate, Result, Status
+
+RETURNS = ("last", "best", "random")
+
+
+class Optimizer:
+    """min over a box of f(x) + l1 |x|_1 + (l2/2) |x|_2^2, f evaluated by the caller.
+
+        opt = Optimizer(x0, l1=0.1, bounds=(0, 1), rng=0)
+        while opt.nfev < 40_000:
+            opt.tell(fun(opt.ask()))
+        opt.result.x
+
+    `ask()` gives an array (n, d) of points and `tell()` takes their n values. Asking again before telling gives
+    the same points. `x` is the current iterate, at which the next batch is asked; `result` speaks of the last
+    iterate that has been measured (or the best, or a random one: `returns`).
+    """
+
+    def __init__(
+        self,
+        x0: object,
+        *,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        bounds: object = None,
+        method: Method | None = None,
+        rng: object = None,
+        stochastic: bool = False,
+        returns: str = "last",
+    ) -> None:
+        start = vector("x0", x0)
+        box = Box.of(bounds, start.size).astype(start.dtype)
+        _refuse_outside(start, box)
+        self.returns = choice("returns", returns, RETURNS)
+        self.seed = seed_of(rng)
+        self.method = zo_ada_expmd() if method is None else _checked_method(method)
+        problem = Problem(start.size, start.dtype, ElasticNet(l1, l2), box, bool(stochastic))
+        self._state = self.method.init(start, problem, key_of(self.seed))
+        self._trace = _Trace(self.returns)
+        self._query: Query | None = None
+        self.nfev = 0
+        self.status = Status.RUNNING
+        self._detail = ""
+
+    @property
+    def x(self) -> Array:
+        """The current iterate, where the next batch will be asked."""
+        return self._state.x
+
+    @property
+    def nit(self) -> int:
+        """How many batches have been told."""
+        return self._state.t
+
+    @property
+    def state(self) -> State:
+        """The whole of the run, frozen."""
+        return self._state
+
+    @property
+    def query(self) -> Query:
+        """The next batch, described: what `ask()` turns into an array."""
+        if self._query is None:
+            self._query = self.method.ask(self._state)
+        return self._query
+
+    def ask(self) -> Array:
+        """The points of the next batch, an array (n, d) of your own."""
+        return self.query.points()
+
+    @property
+    def samples(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The random draw that each row of `ask()` belongs to, when the function is stochastic."""
+        if not self.query.stochastic:
+            raise ArgumentError("expected stochastic=True: only then do rows belong to random draws")
+        return self.query.samples()
+
+    def tell(self, values: object) -> None:
+        """The values at the points of `ask()`; values that are not finite are counted, and the run does not move."""
+        query = self.query
+        told = checked_values(values, len(query))
+        self.nfev += told.size
+        if bad := nonfinite_rows(told):
+            self.status, self._detail = Status.NONFINITE, bad
+            return
+        moved = self.method.tell(self._state, query, told)
+        if not np.isfinite(moved.x).all():
+            self.status = Status.DIVERGED
+            return
+        self.status, self._detail = Status.RUNNING, ""
+        self._state, self._query = moved, None
+        if (last := moved.last) is not None:
+            h = moved.problem.penalty(last.x)
+            self._trace.add(self._state, last.x, last.f, h, self.nfev, last.eta, last.stationarity)
+
+    @property
+    def closing(self) -> Query:
+        """One more point, the current iterate, to know F there; see `close`."""
+        draw = self.nit * len(self.query) if self._state.problem.stochastic else None
+        return Query((Segment(self.x, 1, first_sample=draw),))
+
+    def close(self, values: Values) -> None:
+        """The value of the `closing` query: the current iterate becomes the last measured one."""
+        self.nfev += 1
+        if bad := nonfinite_rows(values):
+            self.status, self._detail = Status.NONFINITE, bad
+            return
+        h = self._state.problem.penalty(self.x)
+        self._trace.add(self._state, self.x, float(values[0]), h, self.nfev, np.nan, np.nan)
+
+    @property
+    def latest(self) -> Intermediate | None:
+        """The last measured iterate, as a callback sees it."""
+        return self._trace.latest
+
+    @property
+    def result(self) -> Result:
+        """What has been reached so far; `status` is RUNNING until `end` is called."""
+        return self.end(self.status)
+
+    def end(self, status: Status, detail: str = "", *, sent: int | None = None) -> Result:
+        """The result of the run, ended for this reason."""
+        detail = detail or (self._detail if status is self.status else "")
+        chosen = self._trace.chosen
+        return Result(
+            x=self._state.x if chosen is None else chosen.x,
+            fun=np.nan if chosen is None else chosen.fun,
+            f=np.nan if chosen is None else chosen.f,
+            nfev=self.nfev,
+            nit=self.nit,
+            status=status,
+            message=f"{status.value}: {detail}" if detail else status.value,
+            stationarity=self._trace.stationarity,
+            seed=self.seed,
+            sent=self.nfev if sent is None else sent,
+            history=self._trace.history(),
+        )
+
+
+class _Trace:
+    """The measured iterates of a run: their numbers, and the one to be returned."""
+
+    def __init__(self, returns: str) -> None:
+        self._returns = returns
+        self._rows: list[tuple[int, float, float, float, float, int]] = []
+        self.latest: Intermediate | None = None
+        self.chosen: Intermediate | None = None
+        self.stationarity = float("nan")
+
+    def add(self, state: State, x: Array, f: float, h: float, nfev: int, eta: float, stationarity: float) -> None:
+        """One more measured iterate."""
+        nnz = int(np.count_nonzero(x))
+        self.latest = Intermediate(x, f + h, f, nfev, state.t, eta, stationarity, nnz)
+        self._rows.append((nfev, f + h, f, eta, stationarity, nnz))
+        if np.isfinite(stationarity):
+            self.stationarity = stationarity
+        if self._is_better(state):
+            self.chosen = self.latest
+
+    def _is_better(self, state: State) -> bool:
+        if self.chosen is None or self.latest is None or self._returns == "last":
+            return True
+        if self._returns == "best":
+            return self.latest.fun < self.chosen.fun
+        # The n-th of n candidates is taken with chance 1/n: then each is returned with chance 1/n in the end.
+        return uniform(state.key, len(self._rows)) * len(self._rows) < 1
+
+    def history(self) -> History:
+        """The numbers as arrays."""
+        columns = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
+        nfev, fun, f, eta, stationarity, nnz = columns
+        return History(nfev.astype(np.int64), fun, f, eta, stationarity, nnz.astype(np.int64))
+
+
+def _checked_method(method: object) -> Method:
+    missing = [name for name in ("init", "ask", "tell") if not callable(getattr(method, name, None))]
+    if missing or isinstance(method, type):
+        raise ArgumentTypeError(
+            f"expected method to have init, ask and tell, got {method!r}: use zo_ada_expmd() or another preset"
+        )
+    return method  # type: ignore[return-value]
+
+
+def _refuse_outside(x0: Array, box: Box) -> None:
+    outside = box.outside(x0)
+    if outside.size:
+        i = int(outside[0])
+        lower = np.broadcast_to(box.lower, x0.shape)[i]
+        upper = np.broadcast_to(box.upper, x0.shape)[i]
+        raise ArgumentError(
+            f"expected x0 inside the bounds, got {some(outside)} outside (x0[{i}] = {x0[i]:g}, bounds "
+            f"[{lower:g}, {upper:g}]): move x0 inside, for instance with numpy.clip"
+        )

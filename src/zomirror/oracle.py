@@ -1,0 +1,209 @@
+"""The black box, counted: the one mutable object of the core.
+
+It refuses before overspending, asks block by block, and checks what comes back. What was asked is written in a
+ledger, which may live in memory or on a disk.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from zomirror.arrays import Array, Values
+from zomirror.checks import positive_integer, some
+from zomirror.errors import ArgumentError, BudgetError, OracleError
+from zomirror.query import Query
+
+
+class Ledger(Protocol):
+    """The account of queries: `used` were answered, `sent` left here, `lost` were sent and never answered."""
+
+    @property
+    def used(self) -> int:
+        """Rows whose values the method has received."""
+        ...
+
+    @property
+    def sent(self) -> int:
+        """Rows ever sent, retries and lost ones included."""
+        ...
+
+    def recall(self, rows: int) -> Values | None:
+        """The recorded values of the next `rows` rows, when they were answered in an earlier life of the run."""
+        ...
+
+    def begin(self, rows: int) -> None:
+        """Write down that `rows` rows are about to be sent; BudgetError when that is too many."""
+        ...
+
+    def record(self, values: Values) -> None:
+        """Write down their values."""
+        ...
+
+
+class MemoryLedger:
+    """A ledger that lives as long as the process."""
+
+    def __init__(self, max_sent: int | None = None) -> None:
+        self.used = 0
+        self.sent = 0
+        self.max_sent = max_sent
+
+    def recall(self, rows: int) -> None:
+        """There is no earlier life."""
+
+    def begin(self, rows: int) -> None:
+        """Count, or refuse."""
+        refuse_overspending(self.sent, rows, self.max_sent)
+        self.sent += rows
+
+    def record(self, values: Values) -> None:
+        """Count."""
+        self.used += values.size
+
+
+def refuse_overspending(sent: int, rows: int, max_sent: int | None) -> None:
+    """Raise BudgetError when `rows` more rows would pass the cap."""
+    if max_sent is not None and sent + rows > max_sent:
+        raise BudgetError(
+            f"expected to send at most {max_sent} queries, but {sent} were sent and {rows} more are needed: "
+            "raise max_sent to go on"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """`on_error` policy: send a failed block again, at most `times` times; every attempt counts as sent."""
+
+    times: int
+
+    def __post_init__(self) -> None:
+        positive_integer("times", self.times)
+
+
+class Oracle:
+    """f, asked in batches: maps a Query to one float64 value a row."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        budget: int,
+        *,
+        ledger: Ledger | None = None,
+        vectorized: bool = True,
+        on_error: Retry | None = None,
+    ) -> None:
+        self.fun = fun
+        self.budget = positive_integer("budget", budget)
+        self.ledger = MemoryLedger() if ledger is None else ledger
+        self.vectorized = vectorized
+        self.on_error = on_error
+        self._buffer = _Buffer()
+
+    @property
+    def remaining(self) -> int:
+        """Queries of the budget not used yet."""
+        return self.budget - self.ledger.used
+
+    def __call__(self, query: Query) -> Values:
+        """The values of the query's points; refused whole when the budget does not hold it."""
+        if len(query) > self.remaining:
+            raise BudgetError(
+                f"expected at most {self.remaining} more queries (budget {self.budget}), got {len(query)}: "
+                "nothing was sent"
+            )
+        values = np.empty(len(query))
+        for start, stop in query.blocks():
+            recorded = self.ledger.recall(stop - start)
+            values[start:stop] = self._ask(query, start, stop) if recorded is None else recorded
+        return values
+
+    def _ask(self, query: Query, start: int, stop: int) -> Values:
+        attempts = 1 + (self.on_error.times if self.on_error else 0)
+        first = self.ledger.used
+        for attempt in range(1, attempts + 1):
+            self.ledger.begin(stop - start)
+            try:
+                answer = self._call(query, start, stop)
+            except Exception as error:
+                if attempt == attempts:
+                    raise OracleError(
+                        f"the function raised {type(error).__name__}: {error} (queries {first} to "
+                        f"{first + stop - start - 1} of the run, attempt {attempt} of {attempts})",
+                        rows=range(first, first + stop - start),
+                    ) from error
+            else:
+                values = checked_values(answer, stop - start, first)
+                self.ledger.record(values)
+                return values
+        raise AssertionError("unreachable")
+
+    def _call(self, query: Query, start: int, stop: int) -> Any:
+        points = self._buffer.view(query, start, stop)
+        if query.stochastic:
+            samples = query.samples(start, stop)
+            if self.vectorized:
+                return self.fun(points, samples)
+            return _stack([self.fun(row, int(draw)) for row, draw in zip(points, samples, strict=True)])
+        return self.fun(points) if self.vectorized else _stack([self.fun(row) for row in points])
+
+
+class _Buffer:
+    """One block of memory for the points, reused unless the function kept a reference to it."""
+
+    def __init__(self) -> None:
+        self._block: Array | None = None
+
+    def view(self, query: Query, start: int, stop: int) -> Array:
+        """The points start .. stop-1, read-only, so that the function cannot write into what we count on."""
+        need = (stop - start) * query.d
+        block = self._block
+        if block is None or block.size < need or block.dtype != query.dtype or _is_held(block):
+            block = self._block = np.empty(need, query.dtype)
+        points: Array = block[:need].reshape(stop - start, query.d)
+        query.points(start, stop, out=points)
+        points.flags.writeable = False
+        return points
+
+
+def _is_held(block: Array) -> bool:
+    """Whether anyone but us refers to this memory: every view of an array refers to the array that owns it."""
+    # The attribute, the caller's name, our argument and getrefcount's own.
+    return sys.getrefcount(block) > 4
+
+
+def _stack(answers: list[Any]) -> Any:
+    """One number per row from a function of one point, which may give 0-d or one-element arrays."""
+    for answer in answers:
+        if np.size(answer) != 1:
+            raise ArgumentError(f"expected one number for one point, got shape {np.shape(answer)}")
+    return np.array([np.reshape(answer, ()) for answer in answers])
+
+
+def checked_values(answer: Any, rows: int, first: int = 0) -> Values:
+    """`answer` as float64 values of shape (rows,), or OracleError with what to return instead."""
+    where = range(first, first + rows)
+    try:
+        given = np.asarray(answer)
+    except ValueError:
+        raise OracleError("expected one number per row, got a ragged sequence", rows=where) from None
+    if given.dtype.kind not in "biuf":
+        raise OracleError(
+            f"expected values that are real numbers, got dtype {given.dtype}: return one float per row",
+            rows=where,
+        )
+    if given.shape != (rows,):
+        raise OracleError(
+            f"expected values of shape ({rows},), got {given.shape}: return one number per row", rows=where
+        )
+    return given.astype(np.float64)
+
+
+def nonfinite_rows(values: Values) -> str:
+    """`row 3` or `rows 1, 2 and 7 more` for the values that are NaN or infinite; empty when all are finite."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    return f"{values[bad[0]]} in {some(bad, 'row')} of the batch" if bad.size else ""

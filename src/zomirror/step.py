@@ -1,0 +1,78 @@
+"""Step sizes: eta multiplies the Bregman term of the mirror step, so a larger eta is a smaller move."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from zomirror.arrays import Array
+from zomirror.checks import positive
+from zomirror.mirror import MirrorMap
+
+Memory = Any
+
+
+class StepRule(Protocol):
+    """From what was seen to the next eta."""
+
+    def init(self) -> Memory:
+        """The memory before the first step."""
+        ...
+
+    def eta(self, memory: Memory, gradient: Array) -> float:
+        """The step size of this iteration."""
+        ...
+
+    def advance(self, memory: Memory, mirror: MirrorMap, x: Array, x_next: Array) -> Memory:
+        """The memory after the step from x to x_next."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same eta for ever."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        positive("eta", self.value)
+
+    def init(self) -> None:
+        """Nothing to remember."""
+
+    def eta(self, memory: None, gradient: Array) -> float:
+        """The given value."""
+        return self.value
+
+    def advance(self, memory: None, mirror: MirrorMap, x: Array, x_next: Array) -> None:
+        """Nothing changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptive:
+    """alpha_1 = first, eta_t = alpha_t, alpha_{t+1}^2 = alpha_t^2 (1 + (c lambda_t |x_{t+1} - x_t|)^2).
+
+    lambda_t |x_{t+1} - x_t| is the mirror map's `movement`: with the entropy map
+    |x_{t+1} - x_t|_1 / (max(|x_t|_1, |x_{t+1}|_1) + 1). The paper prints c = 2; its Lemma 5 drops the 1/2 of
+    Taylor's theorem, so the provable constant is c = 1. Needs no knowledge of smoothness or diameter.
+    """
+
+    c: float = 2.0
+    first: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("c", self.c)
+        positive("first", self.first)
+
+    def init(self) -> float:
+        """alpha_1."""
+        return self.first
+
+    def eta(self, memory: float, gradient: Array) -> float:
+        """alpha_t."""
+        return memory
+
+    def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array) -> float:
+        """alpha_{t+1}: it grows by what was moved."""
+        return memory * math.hypot(1, self.c * mirror.movement(x, x_next))
