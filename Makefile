@@ -1,0 +1,124 @@
+# Everything a person or the continuous integration runs. Needs python3 (3.11 or newer) and make, nothing else.
+#
+#   make demo    explain ten digits, from a fresh clone        make test    all that CI runs
+#   make lint    ruff, format, import directions               make types   mypy --strict
+#   make bench   the benchmarks                                make docs    the site, strict, into site/
+#   make lock    compile requirements/*.txt anew               make clean   remove what was built
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+.NOTPARALLEL:
+
+VENV := .venv
+PY := $(VENV)/bin/python
+BASE := $(VENV)/.installed-base
+FULL := $(VENV)/.installed-test
+
+# pip listens to the environment: mirrors and certificates stay, whatever would install elsewhere goes.
+unexport PIP_TARGET PIP_PREFIX PIP_ROOT PIP_NO_DEPS PIP_CONSTRAINT PIP_REQUIREMENT PIP_DRY_RUN PIP_REQUIRE_HASHES
+unexport PIP_NO_BUILD_ISOLATION PIP_IGNORE_INSTALLED PIP_PYTHON PIP_EDITABLE PIP_PRE PIP_NO_BINARY PIP_UPGRADE
+unexport PYTHONPATH PYTHONHOME PYTHONWARNINGS VIRTUAL_ENV
+export PIP_USER := 0
+export PIP_ROOT_USER_ACTION := ignore
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+PIP := $(PY) -m pip install --quiet
+
+# The pin of torch is written once, in pyproject.toml.
+TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
+
+# Modules whose branch coverage has a floor; the rest is reported only.
+CORE := errors arrays checks penalty box entropy mirror directions problem query \
+    estimator step descent presets oracle result optimizer minimize scipy_method
+COVERAGE_FLOOR := 95
+comma := ,
+empty :=
+space := $(empty) $(empty)
+CORE_FILES := $(subst $(space),$(comma),$(patsubst %,src/zomirror/%.py,$(CORE)))
+WORKERS ?= 2
+
+.PHONY: help demo test lint types unit bench docs lock clean
+
+help:
+	@sed -n '3,6s/^# *//p' Makefile
+
+demo: $(BASE)
+	@$(PY) examples/demo.py
+
+test: lint types unit docs
+
+lint: $(FULL)
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(VENV)/bin/lint-imports
+
+types: $(FULL)
+	$(PY) -m mypy
+
+unit: $(FULL)
+	$(PY) -m pytest -q -n $(WORKERS) --cov --cov-report=
+	$(PY) -m coverage report --skip-covered --skip-empty
+	$(PY) -m coverage report --include=$(CORE_FILES) --fail-under=$(COVERAGE_FLOOR)
+
+bench: $(FULL)
+	@for benchmark in benchmarks/[a-z]*.py; do echo "== $$benchmark"; $(PY) "$$benchmark"; done
+
+docs: $(FULL)
+	$(PY) -m mkdocs build --strict --quiet
+
+# --- installation: a stamp per lock file, so that only a changed lock installs again ------------------------
+
+# PYTHON names the interpreter; otherwise the first one that is new enough.
+define FIND_PYTHON
+for python in $${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do \
+    if command -v "$$python" >/dev/null && "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; \
+    then found="$$python"; break; fi; \
+done; \
+if [ -z "$${found:-}" ]; then \
+    echo "zomirror needs Python 3.11 or newer, and python3 here is $$(python3 --version 2>&1 || true)." \
+         "Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; \
+fi
+endef
+
+$(PY):
+	@$(FIND_PYTHON); \
+	echo "making $(VENV) with $$("$$found" --version)"; \
+	"$$found" -m venv --clear $(VENV) || { rm -rf $(VENV); \
+	    echo "python3 cannot make a virtual environment; on Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
+
+# An environment whose making was interrupted has no pip yet.
+WITH_PIP := $(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/null
+
+$(BASE): requirements/base.txt pyproject.toml | $(PY)
+	@echo "installing requirements/base.txt"
+	@$(WITH_PIP)
+	@$(PIP) --require-hashes -r requirements/base.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(FULL): requirements/test.txt pyproject.toml | $(PY)
+	@echo "installing requirements/test.txt and $(TORCH): some minutes, once"
+	@$(WITH_PIP)
+	@$(PIP) --require-hashes -r requirements/test.txt
+	@$(PIP) '$(TORCH)'
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(PY) -m pip check
+	@touch $(BASE) $@
+
+# --- lock files: hashes of every file of the public index, no trace of where they were fetched ---------------
+
+# Local wheel folders and extra indexes are left out, so that the hashes hold on every machine.
+COMPILE := env -u PIP_FIND_LINKS -u PIP_EXTRA_INDEX_URL PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND='make lock' \
+    $(PY) -m piptools compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
+    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
+lock: $(FULL)
+	$(COMPILE) --build-deps-for=editable --output-file=requirements/base.txt pyproject.toml
+	$(COMPILE) --extra=dev --extra=sklearn --extra=dask --extra=docs --constraint=requirements/base.txt \
+	    --output-file=requirements/test.txt pyproject.toml requirements/torch-needs.in
+
+clean:
+	rm -rf build dist site out .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
