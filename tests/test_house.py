@@ -26,9 +26,7 @@ EXTRAS = PYPROJECT["project"]["optional-dependencies"]
 
 # Written in two halves, so that this list does not find itself.
 FORBIDDEN = {
-    "a path of one machine": re.compile(
-        r"(?<![\w.$}])/(?:ro" + r"ot|wo" + r"rk|home/\w+|Users/\w+|opt/\w+)/"
-    ),
+    "a path of one machine": re.compile(r"(?<![\w.$}])/(?:ro" + r"ot|wo" + r"rk|home/\w+|Users/\w+|opt/\w+)/"),
     "a temporary path of one machine": re.compile(r"(?<![\w.])/t" + r"mp/"),
     "a package index": re.compile(r"pypi\.(?:o" + r"rg|python)|pythonhosted\.o" + r"rg|download\.pytorch"),
     "a package registry": re.compile(r"registry\.(?:n" + r"pmjs|yarnpkg)|conda\.ana" + r"conda"),
@@ -57,9 +55,7 @@ def test_version_is_written_once() -> None:
 
 
 def test_changelog_and_citation_name_the_version() -> None:
-    assert re.search(
-        rf"^## \[{re.escape(zomirror.__version__)}\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
-    )
+    assert re.search(rf"^## \[{re.escape(zomirror.__version__)}\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert f'version: "{zomirror.__version__}"' in (ROOT / "CITATION.cff").read_text()
 
 
@@ -99,9 +95,7 @@ def test_no_tracked_file_contains(what: str) -> None:
         except UnicodeDecodeError:
             continue  # a picture or a model
         lines = text.splitlines()
-        found += [
-            f"{path.relative_to(ROOT)}:{i}" for i, s in enumerate(lines, 1) if FORBIDDEN[what].search(s)
-        ]
+        found += [f"{path.relative_to(ROOT)}:{i}" for i, s in enumerate(lines, 1) if FORBIDDEN[what].search(s)]
     assert found == []
 
 
@@ -120,9 +114,7 @@ def test_forbidden_patterns_can_fail() -> None:
 def test_lock_has_hashes_and_no_address(name: str) -> None:
     lock = LOCKS[name]
     assert "://" not in lock
-    assert not re.search(
-        r"^\s*(--?(?:index-url|extra-index-url|find-links|trusted-host)|-i |-f )", lock, re.MULTILINE
-    )
+    assert not re.search(r"^\s*(--?(?:index-url|extra-index-url|find-links|trusted-host)|-i |-f )", lock, re.MULTILINE)
     blocks = re.split(r"^(?=[\w.-]+==)", lock, flags=re.MULTILINE)[1:]
     assert len(blocks) == len(pins(lock)) > 20
     bare = [block.split()[0] for block in blocks if not re.search(r"--hash=sha256:[0-9a-f]{64}", block)]
@@ -163,9 +155,7 @@ def test_lock_satisfies_pyproject(lock: str, wanted: list[str]) -> None:
             continue  # by exact pin only: see the Makefile
         version = locked.get(canonicalize_name(requirement.name))
         assert version is not None, f"{requirement.name} is not locked: make lock"
-        assert requirement.specifier.contains(version, prereleases=True), (
-            f"{requirement} but {version}: make lock"
-        )
+        assert requirement.specifier.contains(version, prereleases=True), f"{requirement} but {version}: make lock"
 
 
 def test_torch_is_pinned_exactly_and_not_locked() -> None:
