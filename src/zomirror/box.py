@@ -88,9 +88,11 @@ class Box:
 def _side(name: str, value: object) -> Array:
     try:
         given = np.asarray(value)
-        side: Array = np.array(given, dtype=float_dtype(given.dtype), copy=True)
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(f"expected {name} bounds to be real numbers, got {value!r}") from None
+    except ValueError:
+        raise ArgumentTypeError(f"expected {name} bounds to be real numbers, got a ragged sequence") from None
+    if given.dtype.kind not in "biuf":
+        raise ArgumentTypeError(f"expected {name} bounds to be real numbers, got {value!r}")
+    side: Array = np.array(given, dtype=float_dtype(given.dtype), copy=True)
     if side.ndim > 1:
         raise ArgumentError(f"expected {name} to be a number or a vector, got shape {side.shape}: ravel it")
     if np.isnan(side).any():

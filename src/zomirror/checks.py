@@ -59,7 +59,8 @@ def vector(name: str, value: object) -> Array:
     if given.dtype.kind not in "biuf":
         raise ArgumentTypeError(f"expected {name} to hold real numbers, got dtype {given.dtype}")
     if given.ndim != 1 or given.size == 0:
-        raise ArgumentError(f"expected {name} of shape (d,) with d >= 1, got shape {given.shape}: ravel it")
+        remedy = "give at least one coordinate" if given.size == 0 else "ravel it"
+        raise ArgumentError(f"expected {name} of shape (d,) with d >= 1, got shape {given.shape}: {remedy}")
     copied: Array = np.array(given, dtype=float_dtype(given.dtype), copy=True)
     if not np.isfinite(copied).all():
         raise ArgumentError(

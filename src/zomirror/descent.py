@@ -79,13 +79,14 @@ class MirrorDescent:
 
     def tell(self, state: State, query: Query, values: Values) -> State:
         """One step."""
-        (f, g), memory = self.estimator.tell(state.memory, query, values)
-        eta = self.step.eta(state.pace, g)
         x, problem = state.x, state.problem
-        x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
-        x_next.flags.writeable = False
-        pace = self.step.advance(state.pace, self.mirror, x, x_next)
-        with np.errstate(over="ignore"):  # a diverging run is ended by whoever drives it, not by a warning
+        with np.errstate(over="ignore", invalid="ignore"):
+            # A diverging run is ended by whoever drives it, who looks at x, not by a warning.
+            (f, g), memory = self.estimator.tell(state.memory, query, values)
+            eta = self.step.eta(state.pace, g)
+            x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
+            x_next.flags.writeable = False
+            pace = self.step.advance(state.pace, self.mirror, x, x_next)
             stationarity = eta * float(np.linalg.norm(x - x_next))
         last = Measured(x, f, eta, stationarity)
         return replace(state, t=state.t + 1, x=x_next, memory=memory, pace=pace, last=last)

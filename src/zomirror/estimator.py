@@ -92,10 +92,11 @@ class TwoPoint:
     max_block_bytes: int = MAX_BLOCK_BYTES
 
     def __post_init__(self) -> None:
-        positive_integer("batch_size", self.batch_size)
-        positive_integer("max_block_bytes", self.max_block_bytes)
+        # A numpy scalar becomes the plain number it stands for: small integer types would overflow below.
+        object.__setattr__(self, "batch_size", positive_integer("batch_size", self.batch_size))
+        object.__setattr__(self, "max_block_bytes", positive_integer("max_block_bytes", self.max_block_bytes))
         if not callable(self.radius):
-            positive("radius", self.radius)
+            object.__setattr__(self, "radius", positive("radius", self.radius))
 
     def init(self, problem: Problem) -> None:
         """Nothing to remember."""

@@ -86,9 +86,10 @@ def _run(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -> 
         if len(query) + 1 > oracle.remaining:
             return Status.BUDGET
         values = oracle(query)
-        if refuse and np.isfinite(values[0]):
-            # A refused point is read as f(x): its difference is zero, so its direction says nothing.
-            values = np.where(np.isfinite(values), values, values[0])
+        if refuse:
+            # A refused point is read as f(x), of its own draw: its difference is zero, so its direction says nothing.
+            at_x = np.resize(values[: query.segments[0].count], len(query))
+            values = np.where(np.isfinite(values), values, at_x)
         optimizer.tell(values)
         if optimizer.status is not Status.RUNNING:
             return optimizer.status

@@ -75,7 +75,7 @@ class Euclidean:
 
     def step(self, x: Array, g: Array, eta: float, h: ElasticNet, box: Box) -> Array:
         """soft(eta x - g, l1) / (eta + l2), clipped to the box."""
-        z = eta * x - g
+        z = (eta * x - g).astype(x.dtype, copy=False)
         y = np.abs(z)
         y -= h.l1
         np.maximum(y, 0, out=y)

@@ -6,7 +6,7 @@ ledger, which may live in memory or on a disk.
 
 from __future__ import annotations
 
-import sys
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -82,7 +82,7 @@ class Retry:
     times: int
 
     def __post_init__(self) -> None:
-        positive_integer("times", self.times)
+        object.__setattr__(self, "times", positive_integer("times", self.times))
 
 
 class Oracle:
@@ -156,24 +156,22 @@ class _Buffer:
     """One block of memory for the points, reused unless the function kept a reference to it."""
 
     def __init__(self) -> None:
-        self._block: Array | None = None
+        self._memory = np.empty(0, np.uint8)
+        self._lent: weakref.ref[Array] | None = None
 
     def view(self, query: Query, start: int, stop: int) -> Array:
         """The points start .. stop-1, read-only, so that the function cannot write into what we count on."""
-        need = (stop - start) * query.d
-        block = self._block
-        if block is None or block.size < need or block.dtype != query.dtype or _is_held(block):
-            block = self._block = np.empty(need, query.dtype)
-        points: Array = block[:need].reshape(stop - start, query.d)
-        query.points(start, stop, out=points)
-        points.flags.writeable = False
-        return points
-
-
-def _is_held(block: Array) -> bool:
-    """Whether anyone but us refers to this memory: every view of an array refers to the array that owns it."""
-    # The attribute, the caller's name, our argument and getrefcount's own.
-    return sys.getrefcount(block) > 4
+        shape = (stop - start, query.d)
+        need = shape[0] * shape[1] * query.dtype.itemsize
+        held = self._lent is not None and self._lent() is not None
+        if held or self._memory.size < need:
+            self._memory = np.empty(need, np.uint8)
+        # numpy takes the memory for a foreign buffer, so whatever is made of the points keeps this array alive.
+        lent: Array = np.frombuffer(self._memory.data[:need], query.dtype)
+        self._lent = weakref.ref(lent)
+        query.points(start, stop, out=lent.reshape(shape))
+        lent.flags.writeable = False
+        return lent.reshape(shape)
 
 
 def _stack(answers: list[Any]) -> Any:

@@ -22,10 +22,11 @@ class ElasticNet:
         object.__setattr__(self, "l2", nonnegative("l2", self.l2))
 
     def __call__(self, x: Array) -> float:
-        """h(x), summed in float64 whatever the dtype of x."""
+        """h(x), summed in float64 whatever the dtype of x; beyond its range it is inf."""
         value = 0.0
-        if self.l1:
-            value += self.l1 * float(np.abs(x).sum(dtype=np.float64))
-        if self.l2:
-            value += 0.5 * self.l2 * float(np.square(x, dtype=np.float64).sum())
+        with np.errstate(over="ignore"):
+            if self.l1:
+                value += self.l1 * float(np.abs(x).sum(dtype=np.float64))
+            if self.l2:
+                value += 0.5 * self.l2 * float(np.square(x, dtype=np.float64).sum())
         return value

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from zomirror.arrays import Array
 from zomirror.descent import Method
 from zomirror.errors import ArgumentError
 from zomirror.minimize import minimize
+from zomirror.presets import zo_ada_expmd
 from zomirror.result import Intermediate
 
 
@@ -21,7 +24,7 @@ def scipy_method(
     """A `method=` for scipy.optimize.minimize; F = fun + l1 |x|_1 + (l2/2) |x|_2^2 is what it minimises.
 
     The function is called one point at a time, as SciPy's contract has it. `options` of scipy.optimize.minimize
-    override `budget` and `rng` and may add `maxiter`, `max_time`, `target` and `returns`.
+    override `budget`, `rng` and the method's `batch_size`, and may add `maxiter`, `max_time`, `target` and `returns`.
     """
 
     def solve(
@@ -31,7 +34,7 @@ def scipy_method(
         *,
         bounds: object = None,
         constraints: object = (),
-        callback: Callable[[OptimizeResult], object] | None = None,
+        callback: Callable[..., object] | None = None,
         **options: Any,
     ) -> OptimizeResult:
         for derivative in ("jac", "hess", "hessp"):
@@ -41,16 +44,17 @@ def scipy_method(
         unknown = sorted(set(options) - _OPTIONS)
         if unknown:
             raise ArgumentError(f"expected options among {', '.join(sorted(_OPTIONS))}, got {', '.join(unknown)}")
-        settings: dict[str, Any] = {"budget": budget, "rng": rng} | options
+        settings: dict[str, Any] = {"budget": budget, "rng": rng, "method": method} | options
+        if "batch_size" in settings:
+            settings["method"] = _with_batch_size(method, settings.pop("batch_size"))
         result = minimize(
             lambda x: _scalar(fun(np.copy(x), *args)),
             np.asarray(x0),
             l1=l1,
             l2=l2,
             bounds=bounds,
-            method=method,
             vectorized=False,
-            callback=None if callback is None else lambda latest: callback(_as_scipy(latest)),
+            callback=None if callback is None else _as_ours(callback),
             **settings,
         )
         fields = ("x", "fun", "nfev", "nit", "success", "message", "stationarity", "seed", "history")
@@ -59,7 +63,24 @@ def scipy_method(
     return solve
 
 
-_OPTIONS = {"budget", "rng", "maxiter", "max_time", "target", "returns"}
+_OPTIONS = {"batch_size", "budget", "rng", "maxiter", "max_time", "target", "returns"}
+
+
+def _with_batch_size(method: Any, batch_size: int) -> Method:
+    if method is None:
+        return zo_ada_expmd(batch_size)
+    try:
+        resized: Method = replace(method, estimator=replace(method.estimator, batch_size=batch_size))
+    except (AttributeError, TypeError):
+        raise ArgumentError(f"expected a method whose estimator has a batch_size, got {method!r}") from None
+    return resized
+
+
+def _as_ours(callback: Callable[..., object]) -> Callable[[Intermediate], object]:
+    """SciPy's two forms: the only parameter is called `intermediate_result`, or the callback takes x."""
+    if set(inspect.signature(callback).parameters) == {"intermediate_result"}:
+        return lambda latest: callback(intermediate_result=_as_scipy(latest))
+    return lambda latest: callback(np.copy(latest.x))
 
 
 def _as_scipy(latest: Intermediate) -> OptimizeResult:

@@ -36,7 +36,7 @@ class Constant:
     value: float
 
     def __post_init__(self) -> None:
-        positive("eta", self.value)
+        object.__setattr__(self, "value", positive("eta", self.value))
 
     def init(self) -> None:
         """Nothing to remember."""
@@ -62,8 +62,8 @@ class Adaptive:
     first: float = 1.0
 
     def __post_init__(self) -> None:
-        positive("c", self.c)
-        positive("first", self.first)
+        object.__setattr__(self, "c", positive("c", self.c))
+        object.__setattr__(self, "first", positive("first", self.first))
 
     def init(self) -> float:
         """alpha_1."""
