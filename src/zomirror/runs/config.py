@@ -1,0 +1,154 @@
+"""What a run was asked to do: config.json and arrays.npz, written once, compared at every resume."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import zomirror
+from zomirror.errors import RunError
+from zomirror.runs import npz
+from zomirror.runs.document import LARGEST, Json, canonical, decode, differences, encode
+from zomirror.runs.lock import now
+from zomirror.runs.record import file_header
+from zomirror.runs.scan import Scan, scan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from zomirror.runs.folder import Folder
+
+NAME = "config.json"
+ARRAYS = "arrays.npz"
+JOURNAL = "journal.bin"
+FORMAT = 1
+FREE = frozenset(("budget", "max_sent", "max_time", "maxiter", "workers", "callback"))
+_LEFTOVERS = frozenset(("lock", ARRAYS, JOURNAL, f".{NAME}.tmp"))  # of a creation that was killed
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The stored configuration of a run or of a group of runs."""
+
+    kind: str
+    run_id: str
+    created: str
+    version: str
+    settings: dict[str, Json]
+    arrays: dict[str, Json]  # name -> dtype, shape, SHA-256
+
+    def write(self, folder: Folder) -> None:
+        """Put config.json in place at once."""
+        document: dict[str, Json] = {
+            "format": FORMAT,
+            "kind": self.kind,
+            "run": self.run_id,
+            "created": self.created,
+            "zomirror": self.version,
+            "settings": self.settings,
+            "arrays": self.arrays,
+        }
+        data = encode(document)
+        folder.replace(NAME, lambda file: file.write(data))
+
+    def load_arrays(self, folder: Folder) -> dict[str, NDArray[Any]]:
+        """The arrays that were given, checked against their digests."""
+        if not self.arrays:
+            return {}
+        with os.fdopen(folder.open_file(ARRAYS), "rb") as file:
+            reader = npz.Reader(file, folder.where(ARRAYS))
+            found = {}
+            for name, wanted in self.arrays.items():
+                found[name] = reader.load(name)
+                if npz.digest(found[name]) != wanted:
+                    raise RunError(f"{folder.where(ARRAYS)}, array {name!r} is not the one that {NAME} describes")
+            return found
+
+
+def read(folder: Folder) -> Config | None:
+    """The stored configuration, None if there is none; RunError if it cannot be read."""
+    if folder.kind(NAME) is None:
+        return None
+    what = folder.where(NAME)
+    document = decode(folder.read(NAME, limit=LARGEST), what)
+    if document.get("format") != FORMAT:
+        raise RunError(
+            f"{what} has format {str(document.get('format'))[:20]}, this version reads format {FORMAT}: "
+            f"use the version that wrote it"
+        )
+    texts = [document.get(key) for key in ("kind", "run", "created", "zomirror")]
+    settings, arrays = document.get("settings"), document.get("arrays")
+    kind, run_id, created, version = (text if isinstance(text, str) else "" for text in texts)
+    hexadecimal = len(run_id) == 32 and not set(run_id) - set("0123456789abcdef")
+    if (
+        kind not in ("run", "group")
+        or not hexadecimal
+        or not isinstance(settings, dict)
+        or not isinstance(arrays, dict)
+    ):
+        raise RunError(f"{what} lacks a part that every run has: bring it back from a copy")
+    return Config(kind, run_id, created, version, settings, arrays)
+
+
+def read_journal(fd: int, folder: Folder, config: Config, *, marks: tuple[int, ...] = ()) -> Scan:
+    """Scan the journal of a run, which must carry the same identifier as its configuration."""
+    what = folder.where(JOURNAL)
+    found = scan(fd, what, marks=marks)
+    if found.run_id.hex() != config.run_id:
+        raise RunError(f"{what} belongs to another run than {NAME}: bring the right one back from a copy")
+    return found
+
+
+def settle(folder: Folder, kind: str, settings: Mapping[str, object], arrays: Mapping[str, object]) -> Config:
+    """The configuration to go on with: stored now if the directory is new, else compared with the stored one.
+
+    Only the keys of FREE may differ; their new values are stored.
+    """
+    given = {key: _setting(key, value) for key, value in settings.items()}
+    digests: dict[str, Json] = {name: npz.digest(npz.normal(value, name)) for name, value in arrays.items()}
+    stored = read(folder)
+    if stored is None:
+        return _create(folder, Config(kind, secrets.token_hex(16), now(), zomirror.__version__, given, digests), arrays)
+    what = f"run directory {str(folder.path)!r}"
+    if stored.kind != kind:
+        raise RunError(f"{what} holds a {stored.kind}, this call makes a {kind}: use another run_dir")
+    fixed = [{k: v for k, v in one.items() if k not in FREE} for one in (stored.settings, given)]
+    found = differences(fixed[0], fixed[1]) + differences(stored.arrays, digests)
+    if found:
+        listed = "; ".join(f"{name} was {old} and is now {new}" for name, old, new in found[:5])
+        more = f"; and {len(found) - 5} more" if len(found) > 5 else ""
+        raise RunError(
+            f"{what} was made with another configuration: {listed}{more}. Use the stored values, or another run_dir"
+        )
+    if encode(stored.settings) != encode(given):
+        stored = Config(kind, stored.run_id, stored.created, stored.version, given, stored.arrays)
+        stored.write(folder)
+    return stored
+
+
+def _setting(key: str, value: object) -> Json:
+    # workers may be an executor and callback a function: they may differ anyway, their kind is only shown
+    if key in FREE and not isinstance(value, (bool, int, float, str, np.generic, type(None))):
+        return type(value).__name__
+    return canonical(value, key)
+
+
+def _create(folder: Folder, config: Config, arrays: Mapping[str, object]) -> Config:
+    """Write a new run; config.json comes last and makes it count, so that a killed creation is simply done again."""
+    foreign = [name for name in folder.names() if name not in _LEFTOVERS]
+    if foreign:
+        listed = ", ".join(foreign[:3])
+        raise RunError(f"directory {str(folder.path)!r} holds other files ({listed}) and no run: use an empty run_dir")
+    if arrays:
+        folder.write(ARRAYS, lambda file: npz.write(file, arrays))
+    if config.kind == "run":
+        header = file_header(bytes.fromhex(config.run_id))
+        folder.write(JOURNAL, lambda file: file.write(header))
+    config.write(folder)
+    return config

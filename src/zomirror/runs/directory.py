@@ -1,0 +1,287 @@
+"""A durable run: one directory that survives its process, and is resumed by opening it again.
+
+    with RunDirectory.open(path, settings, arrays={"x0": x0}, max_sent=40_000) as run:
+        if (stored := run.result()) is not None:
+            return stored                           # nothing left to do
+        state = run.restore()                       # a checkpoint, or None: begin at the beginning
+        while ...:
+            values = run.take(rows)                 # what is already paid for
+            if len(values) < rows:                  # the rest is sent, noted before and after
+                run.begin(rows - len(values))
+                run.values(fun(the rest))
+            if run.checkpoint_due:
+                run.checkpoint(state)
+        run.finish(summary, arrays)
+
+The values given by `take`, then those recorded by `values`, are one stream of rows: the trajectory. Rows off the
+trajectory (the last measurement of a result, which a larger budget would not have made there) go through `aside`,
+`begin(..., aside=True)` and `values`; they are found again at the same place of the trajectory only.
+
+Files: config.json and arrays.npz (written once), journal.bin, checkpoint.npz, result.json and result.npz, lock.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from zomirror.errors import RunError
+from zomirror.runs import checkpoint as checkpoints
+from zomirror.runs import config as configs
+from zomirror.runs import result as results
+from zomirror.runs.checkpoint import Checkpoint
+from zomirror.runs.config import read_journal
+from zomirror.runs.folder import Folder, check_path
+from zomirror.runs.journal import Journal, Pace
+from zomirror.runs.lock import Lock
+from zomirror.runs.replay import Replay
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from zomirror.runs.config import Config
+    from zomirror.runs.document import Json
+    from zomirror.runs.result import Stored
+    from zomirror.runs.scan import Scan
+
+_SELDOM = 5.0  # seconds between checkpoints, at least
+_SHARE = 100  # and at most this part of the time is spent on them
+
+
+class RunDirectory:
+    """A run that this process owns, from `open` to `close`."""
+
+    def __init__(self, folder: Folder, lock: Lock, config: Config, max_sent: int | None, pace: Pace | None) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._config = config
+        self.notes: list[str] = []
+        self._aside = False
+        fd = folder.open_file(configs.JOURNAL, os.O_RDWR)
+        try:
+            what = folder.where(configs.JOURNAL)
+            self._checkpoint = self._glance()
+            marks = (self._checkpoint.offset,) if self._checkpoint else ()
+            found = read_journal(fd, folder, config, marks=marks)
+            self._check_checkpoint(found)
+            self._replay = Replay(fd, what, found)
+            session = lock.owner.write()
+            self._journal = Journal(fd, what, found, session=session, max_sent=max_sent, pace=pace)
+        except BaseException:
+            os.close(fd)
+            raise
+        if found.dropped:
+            self.notes.append(f"{found.dropped:,} bytes of an unfinished write at the end of {what} were left out")
+        self._checkpointed = time.monotonic()
+        self._cost = 0.0
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        settings: Mapping[str, object] | None = None,
+        *,
+        arrays: Mapping[str, ArrayLike] | None = None,
+        max_sent: int | None = None,
+        pace: Pace | None = None,
+    ) -> Self:
+        """Create a run, or resume it if the configuration is the stored one but for the free keys.
+
+        Without settings the stored ones are taken, and the run must exist. Everything that could keep the run from
+        being written is found here or at the first reservation: before the first query.
+        """
+        where = check_path(path)
+        folder = Folder.open(where) if settings is None else Folder.make(where)
+        lock = None
+        try:
+            lock = Lock.acquire(folder)
+            if settings is None:
+                stored = configs.read(folder)
+                if stored is None:
+                    raise RunError(f"directory {str(where)!r} holds no run: give the settings to begin one")
+            else:
+                stored = configs.settle(folder, "run", settings, arrays or {})
+            return cls(folder, lock, stored, max_sent, pace)
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            folder.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the session and let the next process in; a batch in flight is lost. Closing twice is allowed."""
+        try:
+            if self._lock.held:
+                self._journal.close()
+            else:
+                self._journal.abandon()
+        finally:
+            self._lock.release()
+            self._folder.close()
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self._folder.path
+
+    @property
+    def settings(self) -> dict[str, Json]:
+        """The configuration as stored."""
+        return self._config.settings
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the configuration as stored."""
+        return self._config.load_arrays(self._folder)
+
+    @property
+    def position(self) -> int:
+        """Rows of the trajectory that the algorithm has been given values for, by `take` or `values`."""
+        return self._replay.position if self.replaying else self._journal.ledger.position
+
+    @property
+    def replaying(self) -> bool:
+        """Whether recorded values are left to take."""
+        return self._replay.position < self._replay.recorded
+
+    @property
+    def used(self) -> int:
+        """Queries whose values are recorded, by every session."""
+        return self._journal.ledger.used
+
+    @property
+    def sent(self) -> int:
+        """Queries that were sent, by every session; never counted low."""
+        return self._journal.ledger.sent
+
+    @property
+    def lost(self) -> int:
+        """Queries that were sent and will never have values."""
+        return self._journal.ledger.lost
+
+    def take(self, rows: int) -> NDArray[Any]:
+        """The recorded values of the next `rows` rows; fewer when the record ends, none when it has ended."""
+        return self._replay.take(rows)
+
+    def aside(self, rows: int) -> NDArray[Any] | None:
+        """The values recorded off the trajectory at this position, or None if they have yet to be asked for."""
+        return self._replay.aside(rows, self.position)
+
+    def begin(self, rows: int, *, aside: bool = False) -> None:
+        """Note that `rows` rows are sent now. BudgetError, and nothing noted, if they would pass `max_sent`."""
+        self._check_owner()
+        if self.replaying and not aside:
+            left = self._replay.recorded - self._replay.position
+            raise RunError(f"{left:,} recorded values are left to take: nothing is sent that is already paid for")
+        self._journal.begin(rows)
+        self._aside = aside
+
+    def resend(self, rows: int) -> None:
+        """Note that `rows` rows of the batch in flight are sent once more."""
+        self._check_owner()
+        self._journal.resend(rows)
+
+    def values(self, values: ArrayLike) -> None:
+        """Record the answers to the rows in flight, all or the next of them."""
+        self._check_owner()
+        self._journal.values(values, beside=self.position if self._aside else None)
+
+    def lose(self, reason: str) -> None:
+        """Give up the batch in flight; `reason` is kept in the journal and must hold no secret."""
+        self._check_owner()
+        self._journal.lose(reason)
+
+    @property
+    def checkpoint_due(self) -> bool:
+        """Whether enough time has passed for a checkpoint to be worth its cost."""
+        waited = time.monotonic() - self._checkpointed
+        return not self.replaying and waited > max(_SELDOM, _SHARE * self._cost)
+
+    def checkpoint(self, state: Mapping[str, object]) -> bool:
+        """Save the state of the algorithm at this position; False if it could not be, which is noted and harmless."""
+        self._check_owner()
+        ledger = self._journal.ledger
+        if self.replaying or ledger.open:
+            return False
+        started = time.monotonic()
+        try:
+            self._journal.sync()
+            end, crc = self._journal.place
+            Checkpoint(self._config.run_id, ledger.position, end, crc).save(self._folder, state)
+            return True
+        except RunError as error:
+            self.notes.append(f"no checkpoint was written: {error}")
+            return False
+        finally:
+            self._checkpointed = time.monotonic()
+            self._cost = self._checkpointed - started
+
+    def restore(self) -> dict[str, NDArray[Any]] | None:
+        """The state of the last good checkpoint, with `take` moved behind it; None to begin at the beginning."""
+        if self._checkpoint is None or self._replay.position:
+            return None
+        try:
+            state = self._checkpoint.load(self._folder)
+        except RunError as error:
+            self._set_aside(str(error))
+            return None
+        self._replay.skip(self._checkpoint.offset, self._checkpoint.position)
+        return state
+
+    def result(self) -> Stored | None:
+        """The stored result if nothing has changed since, neither the journal nor any setting; else None."""
+        try:
+            return results.read(self._folder, self._config, self._journal.place[1])
+        except RunError as error:
+            self.notes.append(f"the stored result cannot be used: {error}")
+            return None
+
+    def finish(self, summary: Mapping[str, object], arrays: Mapping[str, ArrayLike] | None = None) -> None:
+        """End the session and store what the run ended with; nothing can be sent afterwards."""
+        self._check_owner()
+        self._journal.close()
+        results.write(self._folder, self._config, self._journal.place[1], summary, arrays or {})
+
+    def _check_owner(self) -> None:
+        if not self._lock.held:
+            raise RunError(f"run directory {str(self.path)!r} is closed here, or owned by the process that opened it")
+
+    def _glance(self) -> Checkpoint | None:
+        try:
+            found = checkpoints.glance(self._folder)
+        except RunError as error:
+            self._set_aside(str(error))
+            return None
+        if found and found.run_id != self._config.run_id:
+            self._set_aside(f"{self._folder.where(checkpoints.NAME)} belongs to another run")
+            return None
+        return found
+
+    def _check_checkpoint(self, found: Scan) -> None:
+        known = self._checkpoint
+        if known is None:
+            return
+        if known.offset > found.end:
+            raise RunError(
+                f"{self._folder.where(configs.JOURNAL)} ends at byte {found.end:,}, but a checkpoint was made at byte "
+                f"{known.offset:,}: queries that were paid for are missing. Bring the journal back from a copy, "
+                f"or begin in another run_dir"
+            )
+        if found.marks.get(known.offset) != (known.crc, known.position):
+            self._set_aside(f"{self._folder.where(checkpoints.NAME)} does not fit the journal")
+
+    def _set_aside(self, reason: str) -> None:
+        self._checkpoint = None
+        self.notes.append(f"the checkpoint is not used, all values are replayed: {reason}")

@@ -1,0 +1,128 @@
+"""JSON in run directories: one way to write a value, and reading that stays within bounds of size, depth and time."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import TypeAlias, cast
+
+import numpy as np
+
+from zomirror.errors import ArgumentTypeError, RunError
+from zomirror.runs.npz import digest
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+LARGEST = 4 << 20  # bytes of any JSON file in a run directory
+DEEPEST = 64
+_MARK = re.compile(rb'[\\"\[\]{}]')
+
+
+def canonical(value: object, where: str) -> Json:
+    """The JSON of a configuration value: numbers exactly, dataclasses by name and field, arrays by digest.
+
+    `where` names the value in the error for anything that has no such form (functions, open files...).
+    Numbers that JSON cannot hold become the words 'inf', '-inf' and 'nan'.
+    """
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, np.ndarray):
+        return cast("Json", digest(value))
+    if isinstance(value, Mapping):
+        return {str(key): canonical(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [canonical(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: canonical(getattr(value, f.name), f"{where}.{f.name}") for f in dataclasses.fields(value)}
+        return {"type": type(value).__name__, **fields}
+    raise ArgumentTypeError(
+        f"{where} is a {type(value).__name__}, which cannot be written to a run directory: expected numbers, text, "
+        f"lists, mappings, dataclasses or arrays of them"
+    )
+
+
+def encode(value: Json) -> bytes:
+    """The one JSON text of a value: sorted keys, floats that read back bit for bit."""
+    text = json.dumps(value, sort_keys=True, indent=1, allow_nan=False, ensure_ascii=True) + "\n"
+    data = text.encode("ascii")
+    if len(data) > LARGEST:
+        raise RunError(
+            f"expected at most {LARGEST:,} bytes of JSON, got {len(data):,}: store the large parts as arrays"
+        )
+    return data
+
+
+def decode(data: bytes, what: str) -> dict[str, Json]:
+    """The JSON object in `data`; depth is counted before the parser, which recurses, sees a single bracket."""
+    if len(data) > LARGEST:
+        raise RunError(f"{what} has {len(data):,} bytes of JSON, more than the {LARGEST:,} that are ever written")
+    _check_depth(data, what)
+    try:
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{what} is not readable JSON: {str(error)[:200]}") from error
+    if not isinstance(value, dict):
+        raise RunError(f"{what} holds a JSON {type(value).__name__}, expected an object")
+    return value
+
+
+def differences(stored: Json, given: Json, where: str = "") -> list[tuple[str, str, str]]:
+    """(name, stored, given) of every place where two configurations differ, names dotted."""
+    if isinstance(stored, dict) and isinstance(given, dict):
+        found = []
+        for key in sorted(stored.keys() | given.keys()):
+            name = f"{where}.{key}" if where else key
+            if key not in stored:
+                found.append((name, "nothing", _short(given[key])))
+            elif key not in given:
+                found.append((name, _short(stored[key]), "nothing"))
+            else:
+                found += differences(stored[key], given[key], name)
+        return found
+    # 1 == 1.0 == True in Python; the text tells them apart, and it is the text that is stored
+    return [] if encode(stored) == encode(given) else [(where, _short(stored), _short(given))]
+
+
+def _short(value: Json) -> str:
+    text = json.dumps(value, sort_keys=True)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _check_depth(data: bytes, what: str) -> None:
+    depth = 0
+    quoted = False
+    skip = -1
+    for match in _MARK.finditer(data):
+        at = match.start()
+        mark = data[at]
+        if at == skip:
+            continue
+        if mark == 0x5C:  # a backslash hides the next byte
+            skip = at + 1
+        elif mark == 0x22:
+            quoted = not quoted
+        elif not quoted:
+            depth += 1 if mark in b"[{" else -1
+            if depth > DEEPEST:
+                raise RunError(f"{what} nests deeper than {DEEPEST} levels at byte {at:,}: no run directory does")
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key occurs twice in one object")
+    return found
+
+
+def _no_constant(text: str) -> Json:
+    raise ValueError(f"{text} is not JSON")

@@ -1,0 +1,266 @@
+"""The journal of a run: what may be sent, what was sent, what was answered. Queries cost money; none is counted low.
+
+**The promise.** The queries that left this process never exceed `max_sent`, whatever happens, because a reservation
+(the ceiling up to which the count may rise) is on the disk before the first of them leaves, and no reservation passes
+`max_sent`. After any crash the recorded values are a prefix of the uninterrupted stream, bit for bit.
+
+**The cost.** A sync takes 0.2 to 4 ms, a batch of a fast black box less. So a reservation covers a window of batches,
+sized from the measured rate so that syncing takes about 1/64 of the time; within the window each batch costs two plain
+writes: START before it is sent, VALUES after. For a slow black box the window is one batch, and values are synced
+at once.
+
+**What a crash costs.** A killed process (SIGKILL, out of memory, os._exit) loses nothing that it has written, for
+the pages belong to the kernel: the STARTs then tell exactly what was sent, and only the batch in flight is lost,
+however wide the window. A machine that goes down may lose what was not yet synced, STARTs included: then the whole
+window counts as sent, and values since the last sync are lost, both at most what fits between two syncs (a fraction of
+a second), or one batch. The two are told apart by the boot identifier of the kernel, written at the head of each
+session; where it is unknown, on another host, or if the file is shorter than its last reservation says, the careful
+reading is taken.
+
+**A full disk** is met when the window is reserved, not when answers arrive: the file is made longer with zeros before
+anything is sent, so that a batch is sent only when there is room on the disk for its answers, and for a clean end.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zomirror.errors import ArgumentError, BudgetError, RunError
+from zomirror.runs.folder import refusal, write_all
+from zomirror.runs.record import MOST_ROWS, MOST_TEXT, UNIT, Kind, pack, room, window
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from zomirror.runs.record import Ledger
+    from zomirror.runs.scan import Scan
+
+MOST_BATCH = 1 << 26  # rows sent at once
+_SHARE = 64  # at most 1 / _SHARE of the time is spent in syncs
+_SLACK = 2 * MOST_TEXT  # always free behind the answers: the next reservation, a note of loss, the end of the session
+_BLOCK = 1 << 20
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
+class Pace:
+    """How often to sync; journals that are written side by side share one, and with it the time."""
+
+    __slots__ = ("cost", "members")
+
+    def __init__(self) -> None:
+        self.cost = 1e-3
+        self.members = 0
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two syncs of one journal."""
+        return min(10.0, max(0.05, _SHARE * self.cost * max(1, self.members)))
+
+    def took(self, seconds: float) -> None:
+        """Learn from one sync."""
+        self.cost += 0.25 * (seconds - self.cost)
+
+
+class Journal:
+    """The writing side. Made from what a scan found; writes nothing before the first batch."""
+
+    def __init__(
+        self,
+        fd: int,
+        what: str,
+        found: Scan,
+        *,
+        session: bytes,
+        max_sent: int | None,
+        pace: Pace | None = None,
+    ) -> None:
+        self._fd = fd
+        self._what = what
+        self._ledger = found.settled()
+        self._end = found.end
+        self._dropped = found.dropped
+        self._capacity = found.size
+        self._session = session
+        self._live = False
+        self._broken: str | None = None
+        self._mutex = threading.RLock()
+        self._pace = pace or Pace()
+        self._max_sent = max_sent
+        self._batches = 1
+        self._reserved = self._synced = time.monotonic()
+        self._sent_then = self._ledger.sent
+
+    @property
+    def ledger(self) -> Ledger:
+        """Position, used, sent and lost at this moment."""
+        return self._ledger
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the records end, and the CRC of the last: together they name this state of the journal."""
+        return self._end, self._ledger.crc
+
+    def begin(self, rows: int) -> None:
+        """Note that a batch is sent now; BudgetError, and nothing noted, if it does not fit under `max_sent`."""
+        with self._mutex:
+            if self._ledger.open:
+                raise RunError(
+                    f"a batch of {self._ledger.open:,} rows is in flight: record its values or give it up first"
+                )
+            self._send(rows)
+
+    def resend(self, rows: int) -> None:
+        """Note that rows of the batch in flight are sent once more."""
+        with self._mutex:
+            if rows > self._ledger.open:
+                raise RunError(f"cannot send {rows:,} rows again, {self._ledger.open:,} are in flight")
+            self._send(rows)
+
+    def values(self, values: ArrayLike, *, beside: int | None = None) -> None:
+        """Record the answers to the next rows in flight; `beside` is the position of rows off the trajectory."""
+        with self._mutex:
+            array = np.asarray(values, dtype="<f8")
+            if array.ndim != 1 or not 0 < array.size <= self._ledger.open:
+                raise RunError(f"expected values for at most {self._ledger.open:,} rows in flight, got {array.shape}")
+            for start in range(0, array.size, MOST_ROWS):
+                part = array[start : start + MOST_ROWS]
+                if beside is None:
+                    self._append(Kind.VALUES, part.size, self._ledger.position + part.size, payload=part.tobytes())
+                else:
+                    self._append(Kind.ASIDE, part.size, beside, payload=part.tobytes())
+            if time.monotonic() - self._synced > 2 * self._pace.interval:
+                self.sync()
+
+    def lose(self, reason: str) -> None:
+        """Give up the batch in flight; the reason is kept, so it must hold no secret (an exception's name, say)."""
+        with self._mutex:
+            if self._ledger.open:
+                text = reason.encode("utf-8", "replace")[:MOST_TEXT]
+                self._append(Kind.LOST, len(text), self._ledger.position, payload=text)
+
+    def sync(self) -> None:
+        """Force everything written to the disk. An error is final: what the disk then holds is unknown."""
+        with self._mutex:
+            started = time.monotonic()
+            try:
+                _sync(self._fd)
+            except OSError as error:
+                self._broken = f"{self._what} could not be forced to the disk"
+                raise refusal(self._what, error) from error
+            self._synced = time.monotonic()
+            self._pace.took(self._synced - started)
+
+    def close(self) -> None:
+        """End the session: what was reserved and not sent is free again. Closing twice is allowed."""
+        with self._mutex:
+            if self._fd < 0:
+                return
+            try:
+                if self._live and not self._broken:
+                    self._append(Kind.CLOSE, 0, self._ledger.position)
+                    self.sync()
+                    os.ftruncate(self._fd, self._end)
+            except OSError as error:
+                raise refusal(self._what, error) from error
+            finally:
+                self._leave()
+
+    def abandon(self) -> None:
+        """Let go of the file without a word, as a forked child must."""
+        self._live = False
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        if self._live:
+            self._pace.members -= 1
+            self._live = False
+
+    def _send(self, rows: int) -> None:
+        if not 0 < rows <= MOST_BATCH:
+            raise ArgumentError(f"expected a batch of 1 to {MOST_BATCH:,} rows, got {rows:,}")
+        ledger = self._ledger
+        if self._max_sent is not None and ledger.sent + rows > self._max_sent:
+            raise BudgetError(
+                f"{ledger.sent:,} queries were sent ({ledger.lost:,} of them lost); {rows:,} more would pass "
+                f"max_sent = {self._max_sent:,}. Nothing was sent: run again with a larger max_sent to go on"
+            )
+        if not self._live or ledger.sent + rows > ledger.ceiling or self._end + room(rows) + _SLACK > self._capacity:
+            self._reserve(rows)
+        self._append(Kind.START, rows, ledger.position, sent=ledger.sent + rows)
+
+    def _reserve(self, rows: int) -> None:
+        if not self._live:
+            self._open_session()
+        batches = self._next_window(rows)
+        total = batches * rows
+        if self._max_sent is not None:
+            total = min(total, self._max_sent - self._ledger.sent)
+        self._grow(self._end + 2 * UNIT + batches * room(rows) + _SLACK)
+        ceiling = self._ledger.sent + total
+        self._append(Kind.RESERVE, total, self._ledger.position, payload=window(ceiling, self._capacity))
+        self.sync()
+        self._batches = batches
+        self._reserved = time.monotonic()
+        self._sent_then = self._ledger.sent
+
+    def _next_window(self, rows: int) -> int:
+        """Batches to reserve: as many as were sent lately in the time between two syncs."""
+        elapsed = time.monotonic() - self._reserved
+        lately = self._ledger.sent - self._sent_then
+        wanted = lately * self._pace.interval / max(elapsed, 1e-9) / rows
+        return max(1, min(int(wanted), 16 * self._batches, MOST_ROWS // rows))
+
+    def _open_session(self) -> None:
+        """Clear the torn tail and begin; only now, so that reading a finished run leaves it untouched."""
+        try:
+            for start in range(self._end, self._end + self._dropped, _BLOCK):
+                write_all(self._fd, bytes(min(_BLOCK, self._end + self._dropped - start)), start)
+        except OSError as error:
+            raise refusal(self._what, error) from error
+        self._append(Kind.OPEN, len(self._session), self._ledger.position, payload=self._session)
+        self._capacity = max(self._capacity, self._end)
+        self._live = True
+        self._pace.members += 1
+
+    def _grow(self, size: int) -> None:
+        if size <= self._capacity:
+            return
+        # doubling, in whole pages: few syncs have to carry a new length
+        target = -(-max(size, min(2 * self._capacity, self._capacity + _BLOCK)) // 4096) * 4096
+        try:
+            for start in range(self._capacity, target, _BLOCK):
+                write_all(self._fd, bytes(min(_BLOCK, target - start)), start)
+        except OSError as error:
+            try:
+                os.ftruncate(self._fd, self._capacity)
+            except OSError:
+                self._broken = f"{self._what} could not be brought back to its length"
+            raise refusal(f"the room for the next answers in {self._what}", error) from error
+        self._capacity = target
+
+    def _append(self, kind: Kind, count: int, position: int, *, sent: int | None = None, payload: bytes = b"") -> None:
+        ledger = self._ledger
+        if self._broken or self._fd < 0:
+            raise RunError(f"{self._broken or self._what + ' is closed'}: run the same call again to resume")
+        sent = ledger.sent if sent is None else sent
+        data, crc = pack(kind, count, position, sent, payload, ledger.crc)
+        try:
+            write_all(self._fd, data, self._end)
+            ledger.apply(kind, count, position, sent, payload)
+            ledger.crc = crc
+            self._end += len(data)
+        except OSError as error:
+            self._broken = f"{self._what} could not be written"
+            raise refusal(self._what, error) from error
+        except BaseException:
+            # Ctrl-C between the write and the account of it: the file is as good as after a kill, this object is not
+            self._broken = f"{self._what} was interrupted while it was written"
+            raise

@@ -1,0 +1,156 @@
+"""One process at a time: an flock on the file `lock`, which the kernel drops when its owner dies, however it dies."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import os
+import socket
+import weakref
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from zomirror.errors import RunError
+from zomirror.runs.document import decode, encode
+from zomirror.runs.folder import refusal, write_all
+
+if TYPE_CHECKING:
+    from zomirror.runs.folder import Folder
+
+NAME = "lock"
+_LARGEST = 4096
+
+
+def boot_id() -> str:
+    """A word that changes when this machine starts anew, or '' where there is none.
+
+    As long as it stays, whatever a process has written is still there, synced or not: a killed process loses
+    nothing that it wrote, only a machine that goes down does.
+    """
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that holds a run: enough to name it, and to see whether it still lives."""
+
+    pid: int
+    host: str
+    boot: str
+    born: str  # start time of the process in kernel ticks: tells it from a later process of the same number
+    since: str
+
+    @classmethod
+    def here(cls) -> Self:
+        """This process."""
+        pid = os.getpid()
+        return cls(pid, socket.gethostname()[:255], boot_id(), _born(pid), now())
+
+    @classmethod
+    def read(cls, data: bytes) -> Self | None:
+        """The owner written in a lock file or journal; None if it names none."""
+        if not data.strip():
+            return None
+        try:
+            found = decode(data, "the owner's note")
+            pid = found["pid"]
+            host, boot, born, since = (str(found[key])[:255] for key in ("host", "boot", "born", "since"))
+        except (RunError, KeyError):
+            return None
+        return cls(pid, host, boot, born, since) if isinstance(pid, int) else None
+
+    def write(self) -> bytes:
+        """The bytes that `read` reads."""
+        return encode({field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
+
+    def alive(self) -> bool:
+        """Whether the process can be seen to be alive, from this machine."""
+        here = self.host == socket.gethostname()[:255] and self.boot == boot_id()
+        return here and self.born != "" and self.born == _born(self.pid)
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on host {self.host} since {self.since}"
+
+
+class Lock:
+    """Held from `acquire` to `release`, or to the end of the process."""
+
+    __slots__ = ("__weakref__", "_fd", "owner")
+
+    def __init__(self, fd: int, owner: Owner) -> None:
+        self._fd = fd
+        self.owner = owner
+        _held.add(self)
+
+    @classmethod
+    def acquire(cls, folder: Folder) -> Self:
+        """Take the lock of a directory, or refuse at once and name who has it."""
+        fd = folder.open_file(NAME, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            owner = Owner.here()
+            os.ftruncate(fd, 0)
+            write_all(fd, owner.write(), 0)
+        except BlockingIOError as error:
+            holder = Owner.read(os.pread(fd, _LARGEST, 0)) or "another process"
+            os.close(fd)
+            raise RunError(
+                f"run directory {str(folder.path)!r} is in use by {holder}: "
+                f"wait for it, stop it, or use another run_dir"
+            ) from error
+        except OSError as error:
+            os.close(fd)
+            raise refusal(folder.where(NAME), error) from error
+        return cls(fd, owner)
+
+    @property
+    def held(self) -> bool:
+        """Whether this process holds the lock; a forked child does not."""
+        return self._fd >= 0
+
+    def release(self) -> None:
+        """Let the next process in; releasing twice is allowed."""
+        if self._fd >= 0:
+            os.ftruncate(self._fd, 0)
+            os.close(self._fd)
+            self._fd = -1
+
+    def _forget(self) -> None:
+        os.close(self._fd)
+        self._fd = -1
+
+
+def holder(folder: Folder) -> Owner | None:
+    """Who is written in the lock file, alive or not; the lock itself is not touched."""
+    if folder.kind(NAME) is None:
+        return None
+    return Owner.read(folder.read(NAME, limit=_LARGEST))
+
+
+def _born(pid: int) -> str:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    fields = text.rpartition(")")[2].split()
+    return "" if fields[0] in "ZX" else fields[19]  # a zombie has died, its number is only not yet collected
+
+
+def _forget_in_child() -> None:
+    # An flock lives as long as any copy of its descriptor: a forked worker that outlives a killed owner would hold it
+    for lock in list(_held):
+        if lock.held:
+            lock._forget()
+
+
+_held: weakref.WeakSet[Lock] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_forget_in_child)

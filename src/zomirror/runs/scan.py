@@ -1,0 +1,179 @@
+"""Reading a journal from its first byte: what it adds up to, where it ends, and whether it can be trusted."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass, field, replace
+from typing import BinaryIO
+
+import numpy as np
+
+from zomirror.errors import RunError
+from zomirror.runs import lock
+from zomirror.runs.record import (
+    FORMAT,
+    HEAD,
+    MARK,
+    MOST,
+    ROWS,
+    TEXT,
+    UNIT,
+    Head,
+    Kind,
+    Ledger,
+    read_file_header,
+    unpack,
+)
+
+MOST_ASIDES = 1 << 16  # records
+MOST_FREE = 1 << 30  # bytes behind the last record
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What was found in a journal. Records end at byte `end`; `dropped` torn bytes lie behind it."""
+
+    run_id: bytes
+    ledger: Ledger
+    end: int
+    size: int
+    dropped: int
+    records: int  # good ones
+    asides: dict[int, list[int]] = field(default_factory=dict)  # position -> offsets of the records
+    marks: dict[int, tuple[int, int]] = field(default_factory=dict)  # asked offset -> (CRC, position) there
+    same_machine: bool = False  # the machine has not gone down since the last session
+
+    @property
+    def cut(self) -> bool:
+        """Whether the file is shorter than it was when its last reservation was synced."""
+        return not self.ledger.closed and self.size < self.ledger.capacity
+
+    def settled(self) -> Ledger:
+        """The ledger for the next session: a batch in flight is lost; what cannot be known was sent.
+
+        The START of a batch is written before it is sent but not synced, so it is there after a kill. It may be
+        missing after the machine went down or the file was cut: then everything reserved counts as sent.
+        """
+        unsure = not self.ledger.closed and (self.cut or not self.same_machine)
+        return replace(self.ledger, open=0, sent=self.ledger.ceiling if unsure else self.ledger.sent)
+
+
+def scan(fd: int, what: str, *, marks: tuple[int, ...] = ()) -> Scan:
+    """Read a journal from its first byte to its last good record; RunError with the byte where it is damaged.
+
+    A tail that no record follows is a write that did not complete, and is left out. If the machine has not gone down
+    since the last session, then whatever lies before a record was itself good once, and must be now. Otherwise
+    pages that were not yet synced may be missing here and there, and the tail begins at the first of them; but never
+    before a reservation that was used, for that one was synced.
+    """
+    size = os.fstat(fd).st_size
+    with os.fdopen(os.dup(fd), "rb", buffering=_BLOCK) as file:
+        file.seek(0)
+        first = file.read(UNIT)
+        run_id, crc = _check_file_header(first, what)
+        ledger = Ledger(crc)
+        asides: dict[int, list[int]] = {}
+        seen: dict[int, tuple[int, int]] = {}
+        end, records, beside = UNIT, 0, 0
+        torn_head = False
+        while True:
+            if end in marks:
+                seen[end] = (ledger.crc, ledger.position)
+            data = file.read(UNIT)
+            if len(data) < UNIT or not any(data):
+                break
+            head = unpack(data, ledger.crc)
+            if head is None:
+                torn_head = True
+                break
+            if head.count > MOST.get(head.kind, head.count):
+                raise _damage(what, end, f"{head.kind.name} of {head.count:,}, more than is ever written")
+            payload = _read_payload(file, head)
+            if payload is None:
+                break
+            if head.kind is Kind.ASIDE:
+                asides.setdefault(head.position, []).append(end)
+                beside += 1
+                if beside > MOST_ASIDES:
+                    raise _damage(what, end, "more values beside the trajectory than are ever written")
+            try:
+                ledger.apply(head.kind, head.count, head.position, head.sent, payload)
+            except ValueError as error:
+                raise _damage(what, end, str(error)) from error
+            ledger.crc = head.crc
+            end += UNIT + head.size
+            records += 1
+    owner = lock.Owner.read(ledger.session)
+    same_machine = owner is not None and owner.boot != "" and owner.boot == lock.boot_id()
+    if torn_head and same_machine:  # a kill tears payloads, never a head: this was a whole record once
+        raise _damage(what, end, "the record there is not good")
+    dropped = _check_tail(fd, what, end, size, ceiling=None if same_machine else ledger.ceiling)
+    return Scan(run_id, ledger, end, size, dropped, records, asides, seen, same_machine)
+
+
+def _check_file_header(first: bytes, what: str) -> tuple[bytes, int]:
+    header = read_file_header(first) if len(first) == UNIT else None
+    if header is None:
+        raise _damage(what, 0, "this is not the whole beginning of a journal")
+    run_id, version, crc = header
+    if version != FORMAT:
+        raise RunError(
+            f"{what} has format {version}, this version reads format {FORMAT}: use the version that wrote it"
+        )
+    return run_id, crc
+
+
+def _read_payload(file: BinaryIO, head: Head) -> bytes | None:
+    """The payload of a record that is text or a reservation, b'' for values; None if it fails its CRC."""
+    crc, left, kept = 0, head.size, b""
+    while left:
+        block = file.read(min(left, _BLOCK))
+        if not block:
+            return None
+        crc = zlib.crc32(block, crc)
+        left -= len(block)
+        if head.kind not in ROWS:
+            kept += block
+    if crc != head.payload_crc:
+        return None
+    return kept[: head.count] if head.kind in TEXT else kept
+
+
+def _check_tail(fd: int, what: str, end: int, size: int, *, ceiling: int | None) -> int:
+    """The number of bytes up to the last one that is not zero; damage if there are records among them.
+
+    With a `ceiling` records may be among them, but none that proves that a later reservation was synced.
+    """
+    if size - end > MOST_FREE:
+        raise _damage(what, end, f"{size - end:,} bytes of no record follow, more than are ever written")
+    dropped = records = reserves = last = 0
+    proof = False
+    for start in range(end, size, _BLOCK):
+        block = os.pread(fd, min(_BLOCK, size - start), start)
+        (used,) = np.nonzero(np.frombuffer(block, np.uint8))
+        if not used.size:
+            continue
+        dropped = start - end + int(used[-1]) + 1
+        heads = np.frombuffer(block, HEAD, len(block) // UNIT)
+        seen = (heads["mark"] == MARK) & (heads["kind"] >= Kind.OPEN) & (heads["kind"] <= Kind.CLOSE)
+        if start == end:
+            seen[:1] = False  # the record that failed
+        heads = heads[seen]
+        if heads.size:
+            records += heads.size
+            reserves += int((heads["kind"] == Kind.RESERVE).sum())
+            last = int(heads["kind"][-1])
+            proof |= bool(((heads["kind"] == Kind.START) & (heads["sent"] > (ceiling or 0))).any())
+    proof |= reserves > (last == Kind.RESERVE)
+    if records and (ceiling is None or proof):
+        raise _damage(what, end, f"the record there is not good, and {records:,} more follow it")
+    return dropped
+
+
+def _damage(what: str, offset: int, reason: str) -> RunError:
+    return RunError(
+        f"{what} is damaged at byte {offset:,}: {reason}. What lies before is intact; bring the file back from a copy, "
+        f"or begin in another run_dir"
+    )
