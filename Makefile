@@ -66,7 +66,7 @@ bench: $(FULL)
 	@for benchmark in benchmarks/[a-z]*.py; do echo "== $$benchmark"; $(PY) "$$benchmark"; done
 
 docs: $(FULL)
-	$(PY) -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 
 # --- installation: a stamp per lock file, so that only a changed lock installs again ------------------------
 
