@@ -1,0 +1,76 @@
+"""Classifiers that can only be asked: an adapter for each kind of model, from (n, *shape) to scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from zomirror.classifiers.function import Function
+from zomirror.classifiers.onnx import Onnx, onnx_classifier
+from zomirror.classifiers.protocol import Classifier, Stepped, radius_hint
+from zomirror.classifiers.sklearn import Sklearn, is_estimator
+from zomirror.classifiers.torch import Torch, is_torch_module
+from zomirror.errors import ArgumentError, ArgumentTypeError
+
+__all__ = [
+    "Classifier",
+    "Function",
+    "Onnx",
+    "Sklearn",
+    "Stepped",
+    "Torch",
+    "as_classifier",
+    "onnx_classifier",
+    "radius_hint",
+]
+
+_ADAPTERS = (Function, Onnx, Sklearn, Torch)
+
+
+def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
+    """Return `model` as a Classifier, asked with at most `batch_rows` rows at a time.
+
+    A model is a function (n, *shape) -> (n, classes), the path of an .onnx file, a torch module, or a fitted
+    scikit-learn classifier or pipeline. What has further options is made by name: onnx_classifier, Sklearn.
+    """
+    if isinstance(model, _ADAPTERS):
+        if batch_rows not in (None, model.batch_rows):
+            message = f"expected batch_rows None or {model.batch_rows}, got {batch_rows}: set it in {model!r}"
+            raise ArgumentError(message)
+        return model
+    if isinstance(model, (str, Path)):
+        return _from_path(str(model), batch_rows)
+    if is_torch_module(model):
+        return Torch(model, batch_rows=batch_rows)
+    if is_estimator(model):
+        return Sklearn(model, batch_rows=batch_rows)
+    if callable(model):
+        return Function(model, batch_rows=batch_rows)
+    message = (
+        f"expected a model that can be asked, got {type(model).__name__}: give a function, the path of an "
+        ".onnx file, a torch module or a fitted scikit-learn classifier"
+    )
+    raise ArgumentTypeError(message)
+
+
+_WEIGHTS = "build the module, load its weights with torch.load(path, weights_only=True) and give the module"
+_PICKLE = "opening a pickle runs what is in it; if you trust it, open it yourself and give the estimator"
+_REMEDIES = {
+    ".pt": _WEIGHTS,
+    ".pth": _WEIGHTS,
+    ".pkl": _PICKLE,
+    ".joblib": _PICKLE,
+}
+
+
+def _from_path(path: str, batch_rows: int | None) -> Classifier:
+    """Load an .onnx file; say what to do with any other string."""
+    if path.lower().startswith(("http://", "https://")):
+        message = "expected the path of a model, got a URL: http_classifier asks a model behind a URL"
+        raise ArgumentError(message)
+    suffix = Path(path).suffix.lower()
+    if suffix != ".onnx":
+        remedy = _REMEDIES.get(suffix, "give the path of an .onnx file, or the model itself")
+        message = f"expected the path of an .onnx file, got {path!r}: {remedy}"
+        raise ArgumentError(message)
+    return onnx_classifier(path, batch_rows=batch_rows)

@@ -1,0 +1,180 @@
+"""An ONNX file as a classifier, run by onnxruntime on the CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zomirror.classifiers.onnx_file import check_onnx, read_onnx
+from zomirror.classifiers.protocol import ask, check_batch_rows
+from zomirror.errors import ArgumentError, DataError, OracleError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_FLOATS: dict[str, np.dtype[Any]] = {
+    "tensor(float)": np.dtype(np.float32),
+    "tensor(double)": np.dtype(np.float64),
+    "tensor(float16)": np.dtype(np.float16),
+}
+
+
+def onnx_classifier(
+    path: str | Path,
+    *,
+    output: str | None = None,
+    threads: int = 1,
+    batch_rows: int | None = None,
+    max_bytes: int = 2**30,
+) -> Onnx:
+    """Load the classifier in the ONNX file at `path`.
+
+    `output` names the output with the scores, for a model that has several. `threads` is what one batch may
+    use; one is the default because small networks gain nothing from two, and whole runs are better spread
+    over processes.
+    """
+    path = Path(path)
+    model = read_onnx(path, max_bytes=max_bytes)
+    return Onnx(model, output=output, threads=threads, batch_rows=batch_rows, name=path.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Onnx:
+    """Asks the ONNX `model` (the bytes of a self-contained file); input is cast to the dtype the model wants.
+
+    A model with a fixed batch size is asked in blocks of that size, the last one filled up with copies of
+    its last row. A pickle holds the bytes, and the session is made anew where it is opened.
+    """
+
+    model: bytes = field(repr=False)
+    output: str | None = None
+    threads: int = 1
+    batch_rows: int | None = None
+    name: str = "model.onnx"
+    _session: Any = field(init=False, repr=False, compare=False)
+    _input: str = field(init=False, repr=False, compare=False)
+    _output: str = field(init=False, repr=False, compare=False)
+    _dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
+    _shape: tuple[int | None, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_batch_rows(self.batch_rows)
+        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
+            message = f"expected threads an integer >= 1, got {self.threads!r}: 1 is the default"
+            raise ArgumentError(message)
+        check_onnx(self.model, self.name)
+        session = _open(self.model, self.threads, self.name)
+        name, dtype, shape = _only_input(session, self.name)
+        if shape and shape[0] is not None and self.batch_rows not in (None, shape[0]):
+            message = (
+                f"expected batch_rows {shape[0]} or None, got {self.batch_rows}: the batch size of "
+                f"{self.name!r} is fixed, export it with a dynamic first axis"
+            )
+            raise ArgumentError(message)
+        private = {
+            "_session": session,
+            "_input": name,
+            "_output": _scores_output(session, self.output, self.name),
+            "_dtype": dtype,
+            "_shape": shape,
+        }
+        for key, value in private.items():
+            object.__setattr__(self, key, value)
+
+    def __reduce__(self) -> tuple[type[Onnx], tuple[object, ...]]:
+        return Onnx, (self.model, self.output, self.threads, self.batch_rows, self.name)
+
+    def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
+        """Return the scores of `batch`."""
+        wanted = self._shape
+        got = np.shape(batch)
+        if wanted and (
+            len(got) != len(wanted) or any(w is not None and w != g for w, g in zip(wanted[1:], got[1:], strict=True))
+        ):
+            shown = ", ".join("any" if w is None else str(w) for w in wanted[1:])
+            message = (
+                f"expected a batch of shape (n, {shown}) for {self.name!r}, got {got}: "
+                "reshape the input to what the model was trained on"
+            )
+            raise ArgumentError(message)
+        return ask(self._answer, batch, self.batch_rows if not wanted or wanted[0] is None else wanted[0])
+
+    def _answer(self, block: NDArray[Any]) -> object:
+        rows = len(block)
+        block = np.ascontiguousarray(block, dtype=self._dtype)
+        missing = (self._shape[0] or rows) - rows if self._shape else 0
+        if missing:
+            block = np.concatenate([block, np.repeat(block[-1:], missing, axis=0)])
+        try:
+            scores = self._session.run([self._output], {self._input: block})[0]
+        except Exception as error:  # onnxruntime's exceptions have no common parent of their own
+            message = f"the ONNX model {self.name!r} failed on a batch of shape {block.shape}: {error}"
+            raise OracleError(message) from error
+        return scores[:rows] if missing else scores
+
+
+def _open(model: bytes, threads: int, name: str) -> Any:
+    """Start an onnxruntime session on the bytes, on the CPU, with exactly `threads` threads."""
+    import onnxruntime  # slow to import, and wanted by no other adapter
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # what matters is raised; the rest would go to stderr
+    options.add_session_config_entry("session.load_model_format", "ONNX")
+    # A spinning thread burns the core that the optimiser is about to use.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's exceptions have no common parent of their own
+        message = f"expected an ONNX model that onnxruntime can run, got {name!r} ({error}): export it again"
+        raise DataError(message) from error
+
+
+def _only_input(session: Any, name: str) -> tuple[str, np.dtype[Any], tuple[int | None, ...]]:
+    """Return name, dtype and shape (None: any) of the one input."""
+    inputs = session.get_inputs()
+    if len(inputs) != 1:
+        names = [one.name for one in inputs]
+        message = (
+            f"expected a model with one input, got {name!r} with {len(inputs)} ({names}): "
+            "wrap it in a function that fills in the others"
+        )
+        raise ArgumentError(message)
+    only = inputs[0]
+    if only.type not in _FLOATS:
+        message = f"expected a model with a float input, got {only.type} in {name!r}: export it so"
+        raise ArgumentError(message)
+    shape = tuple(side if isinstance(side, int) and side > 0 else None for side in only.shape)
+    if len(shape) == 1:
+        message = f"expected a model that takes (n, *shape), got {only.shape} in {name!r}: export it so"
+        raise ArgumentError(message)
+    return only.name, _FLOATS[only.type], shape
+
+
+def _scores_output(session: Any, output: str | None, name: str) -> str:
+    """Return the name of the output to read, which must be able to hold scores (n, classes)."""
+    outputs = {one.name: one for one in session.get_outputs()}
+    if output is None:
+        if len(outputs) != 1:
+            message = (
+                f"expected a model with one output, got {name!r} with {list(outputs)}: "
+                "choose the scores with onnx_classifier(path, output=...)"
+            )
+            raise ArgumentError(message)
+        output = next(iter(outputs))
+    if output not in outputs:
+        message = f"expected output one of {list(outputs)} of {name!r}, got {output!r}: give one of them"
+        raise ArgumentError(message)
+    chosen = outputs[output]
+    sides = chosen.shape if chosen.type in _FLOATS else None
+    if sides is None or (sides and (len(sides) != 2 or sides[1] == 1)):
+        message = (
+            f"expected float scores (n, classes >= 2), got {chosen.type} of shape {chosen.shape} in output "
+            f"{output!r} of {name!r}: choose another output, or export class scores (skl2onnx: zipmap=False)"
+        )
+        raise ArgumentError(message)
+    return output

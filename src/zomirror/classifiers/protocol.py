@@ -1,0 +1,106 @@
+"""The Classifier protocol, and what is checked where a model's scores come in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+
+class Classifier(Protocol):
+    """Maps a batch (n, *shape) to scores (n, classes): row by row, the larger the more likely.
+
+    Scores may be logits, log-probabilities or probabilities. Rows are independent of one another, so
+    a batch may be asked in pieces.
+    """
+
+    def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
+        """Return the scores of every row of `batch`."""
+        ...
+
+
+@runtime_checkable
+class Stepped(Protocol):
+    """A classifier that knows where its scores jump (trees): an infinitesimal radius sees nothing of it."""
+
+    def radius_hint(self, x0: NDArray[Any], /) -> NDArray[np.float64] | None:
+        """Return, in the shape of x0, a radius that crosses steps of each feature; None without steps."""
+        ...
+
+
+def radius_hint(classifier: Classifier, x0: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return a smoothing radius per feature that crosses the steps of `classifier` near x0, or None.
+
+    None means that nothing is known: either the scores are continuous or the model does not tell.
+    """
+    return classifier.radius_hint(x0) if isinstance(classifier, Stepped) else None
+
+
+def ask(
+    answer: Callable[[NDArray[Any]], object], batch: NDArray[Any], batch_rows: int | None
+) -> NDArray[np.floating[Any]]:
+    """Return the checked scores of `batch`, asked in blocks of at most `batch_rows` rows."""
+    batch = np.asarray(batch)
+    if batch.ndim < 2 or batch.shape[0] == 0:
+        message = (
+            f"expected a batch of shape (n, *shape) with n >= 1, got {batch.shape}: "
+            "put the inputs along the first axis (x[None] makes a batch of one)"
+        )
+        raise ArgumentError(message)
+    rows = batch.shape[0]
+    if batch_rows is None or rows <= batch_rows:
+        return check_scores(answer(batch), rows)
+    starts = range(0, rows, batch_rows)
+    return join([check_scores(answer(batch[i : i + batch_rows]), min(batch_rows, rows - i)) for i in starts])
+
+
+def join(parts: list[NDArray[np.floating[Any]]]) -> NDArray[np.floating[Any]]:
+    """Stack the scores of successive blocks, which must agree on the number of classes."""
+    classes = sorted({part.shape[1] for part in parts})
+    if len(classes) > 1:
+        message = f"expected the same number of classes for every block, got {classes}: score all classes"
+        raise OracleError(message)
+    return np.concatenate(parts)
+
+
+def check_scores(values: object, rows: int) -> NDArray[np.floating[Any]]:
+    """Return `values` as float scores (rows, classes) without a copy where they already are; NaN passes."""
+    try:
+        scores = np.asarray(values)
+    except (
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # ragged; a tensor with gradient or on a GPU
+        message = f"expected scores that numpy can read, got {type(values).__name__} ({error}): return an array"
+        raise OracleError(message) from error
+    if scores.ndim != 2 or scores.shape[0] != rows or scores.shape[1] < 2:
+        single = scores.shape in ((rows,), (rows, 1))
+        remedy = "of one score s per row make two columns (-s, s)" if single else "return one row per input"
+        message = f"expected scores of shape ({rows}, classes >= 2), got {scores.shape}: {remedy}"
+        raise OracleError(message)
+    if scores.dtype == np.float32 or scores.dtype == np.float64:
+        return scores
+    if scores.dtype.kind not in "biuf":
+        message = f"expected real scores, got dtype {scores.dtype}: return floats"
+        raise OracleError(message)
+    return scores.astype(np.float32 if scores.dtype == np.float16 else np.float64)
+
+
+def check_batch_rows(batch_rows: int | None) -> None:
+    """Refuse a `batch_rows` that is neither None nor a positive integer."""
+    if batch_rows is None:
+        return
+    if isinstance(batch_rows, bool) or not isinstance(batch_rows, (int, np.integer)):
+        message = f"expected batch_rows an integer or None, got {batch_rows!r}: give the most rows per call"
+        raise ArgumentTypeError(message)
+    if batch_rows < 1:
+        message = f"expected batch_rows >= 1, got {batch_rows}: give the most rows to ask at once, or None"
+        raise ArgumentError(message)

@@ -1,0 +1,126 @@
+"""A fitted scikit-learn classifier, or a pipeline that ends in one, as a classifier."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from zomirror.classifiers.protocol import ask, check_batch_rows
+from zomirror.classifiers.trees import thresholds
+from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Method = Literal["decision_function", "predict_log_proba", "predict_proba"]
+_METHODS: tuple[Method, ...] = ("decision_function", "predict_log_proba", "predict_proba")
+
+
+def is_estimator(model: object) -> bool:
+    """Tell whether `model` is a scikit-learn estimator or behaves like one, without importing scikit-learn."""
+    names = [(cls.__module__, cls.__name__) for cls in type(model).__mro__]
+    return ("sklearn.base", "BaseEstimator") in names or any(
+        callable(getattr(model, method, None)) for method in _METHODS
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sklearn:
+    """Asks a fitted `estimator`, with the input flattened to (n, features).
+
+    `method` says what is asked. By default the first that does not saturate: decision_function; without it
+    the logarithm of the probabilities, with an exact 0 read as the smallest positive float; and the plain
+    probabilities for trees and whatever has no logarithm. The single column s of a binary decision_function
+    becomes the two columns (-s, s), so that margins are 2 s.
+    """
+
+    estimator: Any
+    method: Method | None = None
+    batch_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        name = type(self.estimator).__name__
+        if not is_estimator(self.estimator):
+            message = f"expected estimator a scikit-learn classifier, got {name}: give a fitted classifier"
+            raise ArgumentTypeError(message)
+        if not hasattr(self.estimator, "classes_"):
+            message = f"expected a fitted classifier, got {name} without classes_: fit it, on class labels"
+            raise ArgumentError(message)
+        has = [method for method in _METHODS if hasattr(self.estimator, method)]
+        if self.method is None:
+            piecewise = "predict_proba" in has and thresholds(self.estimator) is not None
+            wanted = [one for one in has if not (piecewise and one == "predict_log_proba")]
+        else:
+            wanted = [one for one in has if one == self.method]
+        if not wanted:
+            asked = self.method or " or ".join(_METHODS)
+            message = f"expected an estimator with {asked}, got {name} with {has or 'none'}: wrap it in a function"
+            raise ArgumentError(message)
+        if wanted[0] == "decision_function" and _is_one_vs_one(self.estimator):
+            message = (
+                f"expected one score per class, got {name} with decision_function_shape='ovo': "
+                "set decision_function_shape='ovr'"
+            )
+            raise ArgumentError(message)
+        object.__setattr__(self, "method", wanted[0])
+        check_batch_rows(self.batch_rows)
+
+    def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
+        """Return the scores of `batch`, columns in the order of `estimator.classes_`."""
+        features = getattr(self.estimator, "n_features_in_", None)
+        width = int(np.prod(np.shape(batch)[1:]))
+        if features is not None and width != features:
+            message = (
+                f"expected {features} features per input, got {width} (batch of shape {np.shape(batch)}): "
+                f"give inputs with {features} values"
+            )
+            raise ArgumentError(message)
+        return ask(self._answer, batch, self.batch_rows)
+
+    def radius_hint(self, x0: NDArray[Any], /) -> NDArray[np.float64] | None:
+        """Return the radius that crosses half of the splits of each feature, None unless all is trees.
+
+        That is the median distance from x0 to the thresholds: smaller radii see a few votes change and lose
+        themselves in them. A feature that is never split on gets the median of the others.
+        """
+        splits = thresholds(self.estimator)
+        if splits is None or not len(splits[0]):
+            return None
+        feature, threshold = splits
+        flat = np.asarray(x0, dtype=np.float64).ravel()
+        order = np.argsort(feature, kind="stable")
+        used, starts = np.unique(feature[order], return_index=True)
+        distance = np.split(np.abs(threshold - flat[feature])[order], starts[1:])
+        radius = np.full(flat.shape, np.nan)
+        radius[used] = [np.median(part) for part in distance]
+        radius[np.isnan(radius)] = np.median(radius[used])
+        floor = np.finfo(np.float32).eps * np.maximum(np.abs(flat), 1.0)  # trees compare in float32
+        return np.maximum(radius * 1.001, floor).reshape(np.shape(x0))  # past the split, not onto it
+
+    def _answer(self, block: NDArray[Any]) -> object:
+        rows = block.reshape(len(block), -1)
+        try:
+            with warnings.catch_warnings(), np.errstate(divide="ignore"):
+                # Fitted on a data frame, asked with an array: the columns are those of x0, in its order.
+                warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+                scores = getattr(self.estimator, str(self.method))(rows)
+        except Exception as error:
+            message = f"{type(self.estimator).__name__}.{self.method} failed on a batch of shape {rows.shape}: {error}"
+            raise OracleError(message) from error
+        if self.method == "decision_function" and np.ndim(scores) == 1:
+            return np.stack([-scores, scores], axis=1)
+        if self.method == "predict_log_proba" and isinstance(scores, np.ndarray):
+            zero = np.log(np.finfo(scores.dtype).smallest_subnormal)
+            return np.where(np.isneginf(scores), zero, scores)
+        return scores
+
+
+def _is_one_vs_one(estimator: Any) -> bool:
+    """Tell whether the last step scores pairs of classes instead of classes."""
+    while hasattr(estimator, "steps"):
+        estimator = estimator.steps[-1][1]
+    several = len(estimator.classes_) > 2
+    return several and getattr(estimator, "decision_function_shape", "ovr") == "ovo"

@@ -1,0 +1,119 @@
+"""Margins and losses of pertinent positives, pertinent negatives and attacks: batched, pure, one number per row.
+
+With scores s and the class k of the input, a margin is negative exactly when the row does what is wanted:
+
+    PP (class kept)       margin = max_{i != k} s_i - s_k
+    PN (class changed)    margin = s_k - max_{i != k} s_i
+    PN to a target t      margin = max_{i != t} s_i - s_t
+
+A loss turns the margin m into what is descended:
+
+    hinge       max(m, -kappa)
+    softplus    tau log(exp(-kappa/tau) + exp(m/tau)),   within tau log 2 above the hinge; log(1 + e^m) for
+                tau = 1 and kappa = 0
+
+kappa and tau are in the units of the scores: a difference of logits, of log-probabilities (the same numbers)
+or of probabilities (where kappa must stay below 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from zomirror.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.floating[Any]]
+    Labels = int | NDArray[np.integer[Any]]
+
+
+def keep_margin(scores: Floats, label: Labels) -> Floats:
+    """Return max_{i != k} s_i - s_k per row: negative where class k = `label` is kept.
+
+    `label` is one class for all rows or one per row. NaN scores give a NaN margin.
+    """
+    own, rival = _own_and_rival(scores, label)
+    with np.errstate(invalid="ignore"):  # inf - inf is a NaN margin, which is not valid: no warning needed
+        return rival - own
+
+
+def change_margin(scores: Floats, label: Labels, target: Labels | None = None) -> Floats:
+    """Return s_k - max_{i != k} s_i per row: negative where the class is no longer k = `label`.
+
+    With a `target` class t it is max_{i != t} s_i - s_t: negative where the class has become t.
+    """
+    if target is not None:
+        return keep_margin(scores, target)
+    own, rival = _own_and_rival(scores, label)
+    with np.errstate(invalid="ignore"):
+        return own - rival
+
+
+def is_valid(margin: Floats) -> NDArray[np.bool_]:
+    """Return margin < 0: strictly, so that a tie or a NaN is never valid.
+
+    Then argmax agrees, whichever class it picks at a tie (numpy's picks the first).
+    """
+    return margin < 0
+
+
+class Loss(Protocol):
+    """Maps margins to what is descended, element by element, increasing."""
+
+    def __call__(self, margin: Floats, /) -> Floats:
+        """Return the loss of every margin."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hinge:
+    """max(margin, -kappa): flat once the margin is `kappa` beyond the boundary."""
+
+    kappa: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_kappa(self.kappa)
+
+    def __call__(self, margin: Floats, /) -> Floats:
+        """Return the loss of every margin."""
+        return np.maximum(margin, -self.kappa)
+
+
+@dataclass(frozen=True, slots=True)
+class Softplus:
+    """tau log(exp(-kappa/tau) + exp(margin/tau)), tau = `temperature`: a smooth Hinge, never flat."""
+
+    kappa: float = 0.0
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_kappa(self.kappa)
+        if not 0.0 < self.temperature < np.inf:
+            message = f"expected temperature a positive number, got {self.temperature!r}: 1 gives log(1 + e^margin)"
+            raise ArgumentError(message)
+
+    def __call__(self, margin: Floats, /) -> Floats:
+        """Return the loss of every margin."""
+        tau = self.temperature
+        return np.multiply(np.logaddexp(-self.kappa / tau, np.divide(margin, tau)), tau)
+
+
+def _own_and_rival(scores: Floats, label: Labels) -> tuple[Floats, Floats]:
+    """Return s_k and max_{i != k} s_i of every row."""
+    # Column by column is faster for few classes, row by row for many.
+    others = np.array(scores, order="F" if scores.shape[1] < 64 else "C")
+    rows = slice(None) if np.ndim(label) == 0 else np.arange(len(scores))
+    own: Floats = scores[rows, label]
+    others[rows, label] = -np.inf
+    return own, others.max(axis=1)
+
+
+def _check_kappa(kappa: float) -> None:
+    if not 0.0 <= kappa < np.inf:
+        message = f"expected kappa a finite number >= 0, got {kappa!r}: 0 asks for any change at all"
+        raise ArgumentError(message)
