@@ -1,0 +1,8 @@
+"""Data sets as arrays: fetched once, verified, kept in a cache; twenty digits come with the package."""
+
+from zomirror.datasets.cifar10 import cifar10
+from zomirror.datasets.digits import digits
+from zomirror.datasets.fetch import Dataset
+from zomirror.datasets.mnist import mnist
+
+__all__ = ["Dataset", "cifar10", "digits", "mnist"]

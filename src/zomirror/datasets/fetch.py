@@ -1,0 +1,162 @@
+"""From pinned sources to verified arrays: the cache first, then each source in turn."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TransferSpeedColumn,
+)
+
+from zomirror.datasets import cache
+from zomirror.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from zomirror.datasets.sources import Source
+
+    Decode = Callable[[Sequence[Path], str], "tuple[NDArray[np.uint8], NDArray[np.uint8]]"]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Images (uint8), their labels, the classes' names, and each image's position in the full set."""
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    names: tuple[str, ...]
+    index: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One way to a split: the files to have, and the function that reads the split out of them."""
+
+    files: tuple[Source, ...]
+    decode: Decode
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """A data set: the digest of each split's content, and the recipes that lead to it, best first.
+
+    The digest is that of the pixels and labels, so every recipe must give the same arrays, bit for bit.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    digests: Mapping[str, str]
+    recipes: Mapping[str, tuple[Recipe, ...]]
+
+    def load(self, split: str) -> Dataset:
+        """The split, from the cache, from files already there, or fetched; DataError says what to do."""
+        if split not in self.digests:
+            raise ArgumentError(f"split: expected one of {sorted(self.digests)}, got {split!r}")
+        stored = cache.directory() / f"{self.name}-{split}.npz"
+        arrays = _read_arrays(stored)
+        if arrays is None or digest(*arrays) != self.digests[split]:
+            arrays = self._make(split)
+            _write_arrays(stored, *arrays)
+        images, labels = arrays
+        return Dataset(images, labels.astype(np.int64), self.names, np.arange(len(labels), dtype=np.int64))
+
+    def _make(self, split: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Decode the first recipe that works, those that need no network before the others."""
+        recipes = sorted(self.recipes[split], key=lambda recipe: not all(map(_is_here, recipe.files)))
+        failures = []
+        with _bar() as bar:
+            for recipe in recipes:
+                try:
+                    paths = [fetch(source, bar) for source in recipe.files]
+                    task = bar.add_task(f"reading {self.name} {split}", total=None)
+                    images, labels = recipe.decode(paths, split)
+                    bar.remove_task(task)
+                except DataError as error:
+                    failures.append(f"  - {error}")
+                    continue
+                found = digest(images, labels)
+                if found == self.digests[split]:
+                    return images, labels
+                names = ", ".join(source.filename for source in recipe.files)
+                failures.append(f"  - {names}: expected content {self.digests[split]}, got {found}")
+        by_hand = [f"  - {s.filename}, from: {s.hint()}" for recipe in recipes[-1:] for s in recipe.files]
+        raise DataError(
+            f"the {split} split of {self.name} could not be had:\n"
+            + "\n".join(failures)
+            + f"\nOn a machine with a network get\n{chr(10).join(by_hand)}\nput it into {_downloads()} and call again."
+        )
+
+
+def fetch(source: Source, bar: Progress | None = None) -> Path:
+    """The path of the source's file in the cache, fetched if need be, its SHA-256 checked."""
+    path = _downloads() / source.filename
+    if _is_here(source) and cache.sha256(path) == source.sha256:
+        return path
+    bar = bar or _bar()
+    task = bar.add_task(f"fetching {source.filename}", total=source.size)
+    # Under another name until checked, so that a file in place is one that was found right.
+    part = path.with_name(f"{path.name}.unchecked")
+    try:
+        source.fetch(part, lambda count: bar.advance(task, count))
+        found = cache.sha256(part)
+        if found != source.sha256:
+            raise DataError(f"{source.filename}: expected SHA-256 {source.sha256}, got {found}: not used")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def digest(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> str:
+    """Hex SHA-256 of the shape, the pixels and the labels."""
+    found = hashlib.sha256(repr(images.shape).encode())
+    found.update(np.ascontiguousarray(images).data)
+    found.update(np.ascontiguousarray(labels).data)
+    return found.hexdigest()
+
+
+def _downloads() -> Path:
+    return cache.directory() / "downloads"
+
+
+def _is_here(source: Source) -> bool:
+    path = _downloads() / source.filename
+    return path.is_file() and path.stat().st_size == source.size
+
+
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
+
+
+def _read_arrays(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
+    """The two arrays of a decoded split, or None where the file is missing or not one of ours."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            images, labels = stored["images"], stored["labels"]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    return (images, labels) if images.dtype == labels.dtype == np.uint8 else None
+
+
+def _write_arrays(path: Path, images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> None:
+    with cache.replacing(path) as file:
+        np.savez(file, images=images, labels=labels)

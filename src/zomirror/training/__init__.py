@@ -1,0 +1,34 @@
+"""Training of the bundled networks; needs the extra `torch`, which is imported when training starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zomirror.errors import ArgumentError, ZomirrorError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zomirror.training.run import Trained
+
+__all__ = ["NAMES", "train"]
+
+NAMES = ("lenet", "resnet20")
+
+
+def train(name: str, *, seed: int = 0, epochs: int | None = None, output: Path | None = None) -> Trained:
+    """Train "lenet" on MNIST or "resnet20" on CIFAR-10, going on from the last checkpoint; export to ONNX.
+
+    `output` is the directory of the two files NAME.onnx and NAME.json (the card), the working one by default.
+    """
+    if name not in NAMES:
+        raise ArgumentError(f"name: expected one of {list(NAMES)}, got {name!r}")
+    try:
+        from zomirror.training import run
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "onnx"):
+            raise
+        raise ZomirrorError(
+            f"training needs {error.name}, which is not installed: pip install 'zomirror[torch]'"
+        ) from error
+    return run.train(name, seed=seed, epochs=epochs, output=output)
