@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from zomirror.result import Result
+from typing import Any
 
 
 class ZomirrorError(Exception):
@@ -28,10 +25,10 @@ class OracleError(ZomirrorError):
     """The black box raised, or answered something that is not one number per row.
 
     `rows` are the rows of the failing batch (0-based positions in the run's stream of queries) and
-    `result` is what the run had reached, when the error leaves a run.
+    `result` is what had been reached when the error leaves a run: a Result, or an Explanation.
     """
 
-    def __init__(self, message: str, *, rows: range | None = None, result: Result | None = None) -> None:
+    def __init__(self, message: str, *, rows: range | None = None, result: Any = None) -> None:
         super().__init__(message)
         self.rows = rows
         self.result = result

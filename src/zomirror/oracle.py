@@ -41,7 +41,7 @@ class Ledger(Protocol):
         ...
 
     def record(self, values: Values) -> None:
-        """Write down their values."""
+        """Write down their values: (rows,), or (rows, k) where k numbers are kept of each."""
         ...
 
 
@@ -63,7 +63,7 @@ class MemoryLedger:
 
     def record(self, values: Values) -> None:
         """Count."""
-        self.used += values.size
+        self.used += len(values)
 
 
 def refuse_overspending(sent: int, rows: int, max_sent: int | None) -> None:

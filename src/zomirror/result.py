@@ -21,6 +21,8 @@ class Status(Enum):
     MAX_TIME = "the allowed time is over"
     TARGET = "the objective fell to the target"
     CALLBACK = "the callback asked to stop"
+    STALLED = "nothing better was found for a while"
+    NOT_FOUND = "no valid explanation was found"
     NONFINITE = "the function gave a value that is not finite"
     DIVERGED = "the iterates left the range of floating point: use a larger eta or an adaptive step"
     ERROR = "the function failed"
@@ -31,7 +33,7 @@ class Status(Enum):
         return self in _SUCCESSES
 
 
-_SUCCESSES = frozenset({Status.BUDGET, Status.MAXITER, Status.MAX_TIME, Status.TARGET, Status.CALLBACK})
+_SUCCESSES = frozenset({Status.BUDGET, Status.MAXITER, Status.MAX_TIME, Status.TARGET, Status.CALLBACK, Status.STALLED})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
