@@ -1,13 +1,22 @@
-"""What every test stands on: no network beyond this machine, and property tests that repeat themselves."""
+"""What every test stands on: the lists of pieces, no network beyond this machine, property tests that repeat."""
 
 from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
 import hypothesis
+import numpy as np
+
+import zomirror as zm
+from zomirror.arrays import Array
+from zomirror.directions import Directions
+from zomirror.estimator import Estimator
+from zomirror.mirror import MirrorMap
+from zomirror.step import StepRule
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2_000, print_blob=True)
@@ -58,3 +67,48 @@ def guard_resolver() -> None:
 for _name in ("connect", "connect_ex", "sendto"):
     guard(_name)
 guard_resolver()
+
+
+# --- the pieces: a new one is one line here, and every theorem is tested of it -------------------------------------
+
+
+def phi_entropy(x: Array) -> float:
+    """sum_i (|x_i| + 1/d) ln(d |x_i| + 1) - |x_i|."""
+    v = np.abs(x)
+    return float(np.sum((v + 1 / x.size) * np.log1p(x.size * v) - v))
+
+
+def phi_euclidean(x: Array) -> float:
+    """|x|_2^2 / 2."""
+    return float(x @ x) / 2
+
+
+def phi_pnorm(x: Array) -> float:
+    """|x|_p^2 / (2 (p - 1)), p = 1 + 1/(2 ln d)."""
+    p = 1 + 1 / (2 * np.log(x.size))
+    return float(np.sum(np.abs(x) ** p) ** (2 / p) / (2 * (p - 1)))
+
+
+MIRRORS: list[tuple[MirrorMap, Callable[[Array], float]]] = [
+    (zm.Entropy(), phi_entropy),
+    (zm.Euclidean(), phi_euclidean),
+    (zm.PNorm(), phi_pnorm),
+]
+DIRECTIONS: list[Directions] = [zm.rademacher, zm.gaussian, zm.sphere, zm.coordinate]
+ESTIMATORS: list[Estimator] = [
+    zm.TwoPoint(5),
+    zm.TwoPoint(1, radius=1e-3),
+    zm.TwoPoint(7, zm.gaussian, zm.EuclideanRadius()),
+    zm.TwoPoint(4, zm.sphere, 1e-2),
+    zm.TwoPoint(4, zm.coordinate, 1e-2),
+    zm.TwoPoint(5, free_only=True),
+    zm.TwoPoint(5, zm.gaussian, 1e-3, free_only=True, clip=True),
+    zm.TwoPoint(9, max_block_bytes=1),
+]
+STEP_RULES: list[StepRule] = [zm.Constant(0.5), zm.Adaptive(), zm.Adaptive(c=1.0, first=0.01)]
+PRESETS: list[zm.MirrorDescent] = [
+    zm.zo_expmd(2.0, 10),
+    zm.zo_ada_expmd(10),
+    zm.zo_psgd(20.0, 10),
+    zm.zo_ada_psgd(10),
+]
