@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ class Box:
 
     lower: Array | float = -np.inf
     upper: Array | float = np.inf
+    reach: float = field(init=False, repr=False)
+    """The largest |x_i| in the box, infinite when a side is open."""
 
     def __post_init__(self) -> None:
         lower, upper = _side("lower", self.lower), _side("upper", self.upper)
@@ -35,6 +37,7 @@ class Box:
             raise ArgumentError(f"expected lower <= upper, got lower > upper at {some(crossed)}")
         if np.any(lower == np.inf) or np.any(upper == -np.inf):
             raise ArgumentError("expected lower < inf and upper > -inf: no point would be inside")
+        object.__setattr__(self, "reach", float(max(np.abs(lower).max(), np.abs(upper).max())))
         object.__setattr__(self, "lower", lower if lower.ndim else float(lower))
         object.__setattr__(self, "upper", upper if upper.ndim else float(upper))
 
@@ -77,7 +80,7 @@ class Box:
     @property
     def unbounded(self) -> bool:
         """Whether the box is all of space."""
-        return not (np.any(np.isfinite(self.lower)) or np.any(np.isfinite(self.upper)))
+        return bool(np.all(np.isinf(self.lower)) and np.all(np.isinf(self.upper)))
 
     def free(self, d: int) -> Indices | None:
         """The coordinates with lower < upper, or None when that is all of them."""

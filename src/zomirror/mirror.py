@@ -14,11 +14,11 @@ import numpy as np
 
 from zomirror.arrays import Array
 from zomirror.box import Box
-from zomirror.entropy import solve
+from zomirror.entropy import log1p, solve
 from zomirror.errors import ArgumentError
 from zomirror.penalty import ElasticNet
 
-CHUNK = 1 << 14  # coordinates a separable step works on at a time: its scratch stays in the cache
+CHUNK = 1 << 13  # coordinates a separable step works on at a time: its scratch stays in the cache
 
 
 class MirrorMap(Protocol):
@@ -54,10 +54,9 @@ class Entropy:
             upper = box.upper[part] if isinstance(box.upper, np.ndarray) else box.upper
             z = np.abs(x[part])
             z *= d
-            np.log1p(z, out=z)
-            np.copysign(z, x[part], out=z)
+            z = np.copysign(log1p(z), x[part])
             z -= g[part] / eta
-            y[part] = solve(z, h.l1 / eta, h.l2 / eta, d, lower, upper)
+            y[part] = solve(z, h.l1 / eta, h.l2 / eta, d, lower, upper, box.reach)
         return y
 
     def movement(self, x: Array, y: Array) -> float:
