@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONWARNINGS VIRTUAL_ENV
 export PIP_USER := 0
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-PIP := $(PY) -m pip install --quiet
+PIP := $(PY) -m pip install -qq
 
 # The pin of torch is written once, in pyproject.toml.
 TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
@@ -77,7 +77,7 @@ for python in $${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; 
     then found="$$python"; break; fi; \
 done; \
 if [ -z "$${found:-}" ]; then \
-    echo "zomirror needs Python 3.11 or newer, and python3 here is $$(python3 --version 2>&1 || true)." \
+    echo "zomirror needs Python 3.11 or newer, and python3 here is $$(python3 --version 2>/dev/null || echo missing)." \
          "Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; \
 fi
 endef
