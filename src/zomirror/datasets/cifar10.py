@@ -12,7 +12,7 @@ import numpy as np
 
 from zomirror.datasets.archive import tar_members
 from zomirror.datasets.fetch import Catalogue, Dataset, Recipe
-from zomirror.datasets.sources import Https, Npm
+from zomirror.datasets.sources import Npm, Web
 from zomirror.errors import DataError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _labels(content: bytes, count: int, name: str) -> NDArray[np.uint8]:
 _RECIPES = (
     Recipe(
         (
-            Https(
+            Web(
                 "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
                 170_052_171,
                 "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",

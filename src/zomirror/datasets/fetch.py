@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TransferSpeedColumn,
-)
 
 from zomirror.datasets import cache
 from zomirror.errors import ArgumentError, DataError
@@ -26,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from rich.progress import Progress
 
     from zomirror.datasets.sources import Source
 
@@ -72,8 +65,15 @@ class Catalogue:
         stored = cache.directory() / f"{self.name}-{split}.npz"
         arrays = _read_arrays(stored)
         if arrays is None or digest(*arrays) != self.digests[split]:
-            arrays = self._make(split)
-            _write_arrays(stored, *arrays)
+            try:
+                _downloads().mkdir(parents=True, exist_ok=True)
+                arrays = self._make(split)
+                _write_arrays(stored, *arrays)
+            except OSError as error:
+                raise DataError(
+                    f"cache: expected to write below {cache.directory()}, got {error}: "
+                    "set ZOMIRROR_CACHE to a directory with room"
+                ) from error
         images, labels = arrays
         return Dataset(images, labels.astype(np.int64), self.names, np.arange(len(labels), dtype=np.int64))
 
@@ -88,19 +88,19 @@ class Catalogue:
                     task = bar.add_task(f"reading {self.name} {split}", total=None)
                     images, labels = recipe.decode(paths, split)
                     bar.remove_task(task)
+                    found = digest(images, labels)
+                    if found == self.digests[split]:
+                        return images, labels
+                    raise DataError(f"{paths[0].name}: expected content {self.digests[split]}, got {found}")
                 except DataError as error:
                     failures.append(f"  - {error}")
-                    continue
-                found = digest(images, labels)
-                if found == self.digests[split]:
-                    return images, labels
-                names = ", ".join(source.filename for source in recipe.files)
-                failures.append(f"  - {names}: expected content {self.digests[split]}, got {found}")
-        by_hand = [f"  - {s.filename}, from: {s.hint()}" for recipe in recipes[-1:] for s in recipe.files]
+        ways = [" and ".join(f"{s.filename} ({s.hint()})" for s in recipe.files) for recipe in recipes]
         raise DataError(
             f"the {split} split of {self.name} could not be had:\n"
             + "\n".join(failures)
-            + f"\nOn a machine with a network get\n{chr(10).join(by_hand)}\nput it into {_downloads()} and call again."
+            + f"\nPut into {_downloads()} one of\n"
+            + "\n".join(f"  - {way}" for way in ways)
+            + "\nand call again."
         )
 
 
@@ -112,14 +112,19 @@ def fetch(source: Source, bar: Progress | None = None) -> Path:
     bar = bar or _bar()
     task = bar.add_task(f"fetching {source.filename}", total=source.size)
     # Under another name until checked, so that a file in place is one that was found right.
-    part = path.with_name(f"{path.name}.unchecked")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unchecked")
     try:
         source.fetch(part, lambda count: bar.advance(task, count))
         found = cache.sha256(part)
         if found != source.sha256:
             raise DataError(f"{source.filename}: expected SHA-256 {source.sha256}, got {found}: not used")
         part.replace(path)
+    except DataError as error:
+        if path.exists():
+            raise DataError(f"{error}; and {path} is not the file with SHA-256 {source.sha256}") from error
+        raise
     finally:
+        bar.remove_task(task)
         part.unlink(missing_ok=True)
     return path
 
@@ -142,15 +147,25 @@ def _is_here(source: Source) -> bool:
 
 
 def _bar() -> Progress:
+    from rich import progress  # here, so that importing the package stays fast
+    from rich.console import Console
+
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.DownloadColumn(),
+        progress.TransferSpeedColumn(),
+        progress.TimeElapsedColumn(),
+    )
+    return progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _read_arrays(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
     """The two arrays of a decoded split, or None where the file is missing or not one of ours."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        # Opened here: numpy leaves a file that it finds damaged to the garbage collector.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             images, labels = stored["images"], stored["labels"]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None

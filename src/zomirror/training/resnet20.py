@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 PLAN = Plan(
     name="resnet20",
-    epochs=44,
+    epochs=52,
     batch_size=128,
     peak_rate=0.2,
     weight_decay=5e-4,
     mean=(0.4914, 0.4822, 0.4465),
     std=(0.2023, 0.1994, 0.2010),
-    sides=((0, 16), (12, 24), (26, 32)),
+    sides=((0, 16), (10, 24), (28, 32)),
     pad=4,
     flip=True,
-    smoothing=0.05,
+    warmup=0.15,
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,20 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from rich import progress
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 import zomirror
 from zomirror import datasets
 from zomirror.datasets import cache
+from zomirror.training import lenet, resnet20
 from zomirror.training.batches import prepare
 from zomirror.training.export import export, scores
 from zomirror.training.loop import Epoch, Watch, fit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import nn
+
     from zomirror.training.plan import Plan
 
-_DATA = {"lenet": datasets.mnist, "resnet20": datasets.cifar10}
+    Build = Callable[[], nn.Module]
+    Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -35,30 +40,57 @@ class Trained:
     accuracy: float
 
 
-def train(name: str, *, seed: int, epochs: int | None, output: Path | None) -> Trained:
-    """See `zomirror.training.train`; the checkpoint lies in the cache, in training/NAME-DIGEST."""
-    module = importlib.import_module(f"zomirror.training.{name}")
-    plan: Plan = module.PLAN if epochs is None else module.PLAN.shortened(epochs)
-    output = Path.cwd() if output is None else output
-    learn, test = _DATA[name]("train"), _DATA[name]("test")
-    checkpoint = cache.directory() / "training" / f"{name}-{plan.digest(seed)}" / "checkpoint.pt"
-    # The lanes are the parallelism; threads inside an operator would only wait for each other.
-    torch.set_num_threads(1)
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(f"training {name}", total=plan.epochs * (len(learn) // plan.batch_size))
+@dataclass(frozen=True)
+class Task:
+    """A network, its plan, and the data set it is trained on."""
+
+    build: Build
+    plan: Plan
+    data: str
+    load: Callable[[str], datasets.Dataset]
+
+
+TASKS = {
+    "lenet": Task(lenet.lenet, lenet.PLAN, "MNIST", datasets.mnist),
+    "resnet20": Task(resnet20.resnet20, resnet20.PLAN, "CIFAR-10", datasets.cifar10),
+}
+
+
+def train(name: str, *, seed: int, epochs: int | None, output: Path | None, report: Report) -> Trained:
+    """See `zomirror.training.train`."""
+    task = TASKS[name]
+    plan = task.plan if epochs is None else task.plan.shortened(epochs)
+    learn, test = task.load("train"), task.load("test")
+    directory = Path.cwd() if output is None else output
+    return make(task.build, plan, learn, test, data=task.data, seed=seed, output=directory, report=report)
+
+
+def make(
+    build: Build,
+    plan: Plan,
+    learn: datasets.Dataset,
+    test: datasets.Dataset,
+    *,
+    data: str,
+    seed: int,
+    output: Path,
+    report: Report,
+) -> Trained:
+    """Train, export and describe; the checkpoint lies in the cache, in training/NAME-DIGEST."""
+    checkpoint = cache.directory() / "training" / f"{plan.name}-{plan.digest(seed)}" / "checkpoint.pt"
+    with _bar() as bar:
+        task = bar.add_task(f"training {plan.name}", total=plan.epochs * (len(learn) // plan.batch_size))
         watch = Watch(
             step=lambda epoch, batch, batches: bar.update(task, completed=epoch * batches + batch),
-            epoch=lambda record: console.print(_line(record, plan), highlight=False, soft_wrap=True),
+            epoch=lambda record: report(_line(record, plan)),
         )
-        build = getattr(module, name)
         network, history = fit(build, plan, learn, test, seed=seed, checkpoint=checkpoint, watch=watch)
     side = plan.side(plan.epochs)
-    onnx, card = output / f"{name}.onnx", output / f"{name}.json"
+    onnx, card = output / f"{plan.name}.onnx", output / f"{plan.name}.json"
     export(network, onnx, (len(plan.mean), side, side))
     right = accuracy_of(onnx, test, plan)
-    facts = describe(plan, seed, history, right) | {"sha256": cache.sha256(onnx), "bytes": onnx.stat().st_size}
+    facts = describe(plan, data, seed, history, right)
+    facts |= {"sha256": cache.sha256(onnx), "bytes": onnx.stat().st_size}
     with cache.replacing(card) as file:
         file.write((json.dumps(facts, indent=2) + "\n").encode())
     return Trained(onnx, card, right)
@@ -72,15 +104,14 @@ def accuracy_of(onnx: Path, data: datasets.Dataset, plan: Plan) -> float:
     return float(np.mean(found == data.labels))
 
 
-def describe(plan: Plan, seed: int, history: tuple[Epoch, ...], right: float) -> dict[str, Any]:
+def describe(plan: Plan, data: str, seed: int, history: tuple[Epoch, ...], right: float) -> dict[str, Any]:
     """The card of a trained network: what it was made from and how, and what it reached."""
-    catalogue = {"lenet": "MNIST", "resnet20": "CIFAR-10"}
-    shape = ["n", len(plan.mean), plan.side(plan.epochs), plan.side(plan.epochs)]
+    side = plan.side(plan.epochs)
+    scaling = {"scaling": "(pixel / 255 - mean) / std", "mean": plan.mean, "std": plan.std}
     return {
         "name": plan.name,
-        "data": f"{catalogue[plan.name]}, the whole training set",
-        "input": {"name": "x", "shape": shape, "scaling": "(pixel / 255 - mean) / std"}
-        | {"mean": plan.mean, "std": plan.std},
+        "data": f"{data}, the whole training set",
+        "input": {"name": "x", "shape": ["n", len(plan.mean), side, side]} | scaling,
         "output": {"name": "y", "meaning": "logits of the ten classes"},
         "test_accuracy": right,
         "seed": seed,
@@ -92,6 +123,18 @@ def describe(plan: Plan, seed: int, history: tuple[Epoch, ...], right: float) ->
         "made_with": {"zomirror": zomirror.__version__, "torch": torch.__version__.split("+")[0]},
         "licence": "as the package",
     }
+
+
+def _bar() -> progress.Progress:
+    console = Console(stderr=True)
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    return progress.Progress(*columns, console=console, disable=not console.is_terminal)
 
 
 def _line(record: Epoch, plan: Plan) -> str:
