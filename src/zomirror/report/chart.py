@@ -1,0 +1,133 @@
+"""Where lines, bars and ticks go in the page's drawings; the template draws them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from zomirror.contrast import Explanation
+
+WIDTH, HEIGHT = 400.0, 210.0
+LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 10.0, 38.0
+MOST_POINTS = 400
+"""More would not be told apart on a screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A place on an axis and what is written there."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One descent: its path, and for each point [x, y, queries, F, non-zero features]."""
+
+    kind: str
+    path: str
+    points: list[list[float]]
+    end: tuple[float, float]
+    """Where the returned explanation lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """F against queries, for the descents of one input."""
+
+    lines: list[Line]
+    across: list[Tick]
+    up: list[Tick]
+    logarithmic: bool
+
+
+def convergence(explanations: Sequence[Explanation]) -> Convergence | None:
+    """The objective of every measured iterate against the queries used; None when nothing was measured."""
+    measured = [one for one in explanations if np.isfinite(one.history.fun).any() and np.isfinite(one.objective)]
+    if not measured:
+        return None
+    values = np.concatenate([one.history.fun[np.isfinite(one.history.fun)] for one in measured])
+    values = np.append(values, [one.objective for one in measured])
+    low, high = float(values.min()), float(values.max())
+    logarithmic = low > 0 and high / low > 30
+    up = _log_ticks(low, high) if logarithmic else _ticks(low, high)
+    low, high = min(low, up[0]), max(high, up[-1])
+    most = float(max(one.nfev for one in measured)) or 1.0
+
+    def x_of(queries: float) -> float:
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * queries / most, 1)
+
+    def y_of(value: float) -> float:
+        a, b, v = (math.log(low), math.log(high), math.log(value)) if logarithmic else (low, high, value)
+        return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - (v - a) / ((b - a) or 1.0)), 1)
+
+    lines = []
+    for one in measured:
+        kept = np.flatnonzero(np.isfinite(one.history.fun))
+        kept = kept[np.unique(np.linspace(0, kept.size - 1, MOST_POINTS).astype(int))]
+        points = [
+            [x_of(nfev), y_of(fun), float(nfev), float(f"{fun:.4g}"), float(nnz)]
+            for nfev, fun, nnz in zip(*(v[kept].tolist() for v in _columns(one)), strict=True)
+        ]
+        path = "M" + "L".join(f"{x:g},{y:g}" for x, y, *_ in points)
+        lines.append(Line(one.kind, path, points, (x_of(one.nfev), y_of(one.objective))))
+    across = [Tick(x_of(v), f"{v:,.0f}") for v in _ticks(0.0, most) if v <= most]
+    return Convergence(lines, across, [Tick(y_of(v), f"{v:g}") for v in up], logarithmic)
+
+
+def _columns(one: Explanation) -> tuple[np.ndarray, ...]:
+    return one.history.nfev, one.history.fun, one.history.nnz
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers from at most `low` to at least `high`, about five of them."""
+    span = (high - low) or abs(high) or 1.0
+    step = 10.0 ** math.floor(math.log10(span / 4))
+    step *= next(factor for factor in (1, 2, 5, 10) if span / (step * factor) <= 5)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [float(f"{i * step:.12g}") for i in range(first, max(last, first + 1) + 1)]
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten from at most `low` to at least `high`."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    step = max(1, (last - first) // 5)
+    return [10.0**i for i in range(first, last + step, step)]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A score, and the part of its cell's width that its bar covers, from the zero line on."""
+
+    text: str
+    start: float
+    length: float
+    largest: bool
+
+
+def bars(scores: Sequence[np.ndarray], classes: Sequence[int]) -> list[list[Bar]]:
+    """For every class one bar in each column of scores, all on one scale."""
+    finite = [float(v) for column in scores for v in column if np.isfinite(v)]
+    low, high = min([*finite, 0.0]), max([*finite, 0.0])
+    span = (high - low) or 1.0
+    table = []
+    for i in classes:
+        row = []
+        for column in scores:
+            value = float(column[i]) if column.size else math.nan
+            start, length = (min(value, 0.0) - low) / span, abs(value) / span
+            known = math.isfinite(value)
+            row.append(
+                Bar(
+                    f"{value:.2f}" if known else "unknown",
+                    round(100 * start, 2) if known else 0.0,
+                    round(100 * length, 2) if known else 0.0,
+                    bool(known and i == int(np.nanargmax(column))),
+                )
+            )
+        table.append(row)
+    return table

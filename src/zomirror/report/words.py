@@ -1,0 +1,87 @@
+"""The answer in words: what of an input holds its class up, and what added to it would change that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from zomirror.contrast import Explanation
+from zomirror.contrast.picture import Pixels
+from zomirror.report.picture import picture
+
+_ROWS, _COLUMNS = ("upper", "middle", "lower"), ("left", "centre", "right")
+_PLACES = {"middle centre": "centre", "upper centre": "top", "lower centre": "bottom"}
+_PLACES |= {"middle left": "left", "middle right": "right"}
+_MOST = 3
+"""Features of a table that are named; of the others only the number is said."""
+
+
+def answer(explanations: Sequence[Explanation]) -> str:
+    """What the PP and the PN of one input say together, in a sentence without its full stop."""
+    first = explanations[0]
+    parts = [_part(one) for one in sorted(explanations, key=lambda one: one.kind == "PN")]
+    return f"classified {_class(first, first.label)} " + "; ".join(parts)
+
+
+def _part(one: Explanation) -> str:
+    if not one.valid:
+        what = "no part that alone keeps the class" if one.kind == "PP" else "no change that turns the class"
+        return f"({what} was found: {one.message})"
+    if one.nnz == 0:
+        return "although nothing of it is there: the baseline alone is given this class"
+    if one.kind == "PP":
+        return f"because of {_features(one)}, which alone {'is' if one.nnz == 1 else 'are'} enough"
+    return f"with {_features(one)} it would be {_class(one, one.contrast_label)}"
+
+
+def _class(one: Explanation, label: int) -> str:
+    return one.name_of(label) if 0 <= label < one.scores_before.size else "unknown"
+
+
+def _features(one: Explanation) -> str:
+    """`6 pixels (top and centre)`, or for a table `petal width = 0.2 and petal length = 1.4`."""
+    how = picture(one)
+    if how is not None:
+        change = how.change(one.x)
+        count = int(np.count_nonzero(change))
+        done = "" if one.kind == "PP" else " changed" if (change < 0).any() else " added"
+        return f"{count} pixel{'' if count == 1 else 's'}{done}" + f" ({place(change)})"
+    shown = [_feature(one, i) for i in largest_features(one)[:_MOST]]
+    if (rest := one.nnz - _MOST) > 0:
+        shown.append(f"{rest} more feature{'' if rest == 1 else 's'}")
+    return listed(shown)
+
+
+def _feature(one: Explanation, i: int) -> str:
+    name, to = feature_name(one, i), one.perturbed.ravel()[i]
+    return f"{name} = {to:.3g}" if one.kind == "PP" else f"{name} {one.x.ravel()[i]:+.3g} (to {to:.3g})"
+
+
+def feature_name(one: Explanation, i: int) -> str:
+    """The feature in words."""
+    return one.feature_names[i] if one.feature_names else f"feature {i}"
+
+
+def largest_features(one: Explanation) -> list[int]:
+    """The places of the features in the PP or PN, the largest first."""
+    size = np.abs(one.x.ravel())
+    return [int(i) for i in np.argsort(-size, kind="stable") if size[i]]
+
+
+def place(change: Pixels) -> str:
+    """Where in the picture most of the change lies: one or two of nine fields, or all over it."""
+    shares, total = {}, float(np.abs(change).sum())
+    for row, band in zip(_ROWS, np.array_split(np.abs(change), 3, axis=0), strict=True):
+        for column, cell in zip(_COLUMNS, np.array_split(band, 3, axis=1), strict=True):
+            shares[f"{row} {column}"] = float(cell.sum()) / total
+    most, next_ = sorted(shares, key=lambda name: -shares[name])[:2]
+    if shares[most] > 2 / 3:
+        return _PLACES.get(most, most)
+    both = [_PLACES.get(name, name) for name in (most, next_)]
+    return listed(both) if shares[most] + shares[next_] > 1 / 2 else "all over it"
+
+
+def listed(items: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else items[0]
