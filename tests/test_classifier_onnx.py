@@ -112,7 +112,7 @@ def test_models_that_cannot_be_asked_are_refused_at_once():
         Onnx(linear(dtype=np.int64, weights=np.ones((4, 3), int)))
     with pytest.raises(ArgumentError, match=r"classes >= 2\), got tensor\(float\) of shape \['n', 1\]"):
         Onnx(linear(weights=WEIGHTS[:, :1]))
-    with pytest.raises(ArgumentError, match="expected threads an integer >= 1, got 0"):
+    with pytest.raises(ArgumentError, match="expected threads >= 1, got 0"):
         Onnx(linear(), threads=0)
 
 

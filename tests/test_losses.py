@@ -113,11 +113,11 @@ def test_no_overflow_for_huge_margins():
 @pytest.mark.parametrize("kappa", [-1.0, math.inf, math.nan])
 def test_bad_kappa_is_refused(kappa):
     for loss in (Hinge, Softplus):
-        with pytest.raises(ArgumentError, match="expected kappa a finite number >= 0"):
+        with pytest.raises(ArgumentError, match="expected kappa"):
             loss(kappa)
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, math.inf, math.nan])
 def test_bad_temperature_is_refused(temperature):
-    with pytest.raises(ArgumentError, match="expected temperature a positive number"):
+    with pytest.raises(ArgumentError, match="expected temperature"):
         Softplus(0.0, temperature)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from zomirror.errors import ArgumentError
+from zomirror.checks import nonnegative, positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,7 +77,7 @@ class Hinge:
     kappa: float = 0.0
 
     def __post_init__(self) -> None:
-        _check_kappa(self.kappa)
+        nonnegative("kappa", self.kappa)
 
     def __call__(self, margin: Floats, /) -> Floats:
         """Return the loss of every margin."""
@@ -92,10 +92,8 @@ class Softplus:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_kappa(self.kappa)
-        if not 0.0 < self.temperature < np.inf:
-            message = f"expected temperature a positive number, got {self.temperature!r}: 1 gives log(1 + e^margin)"
-            raise ArgumentError(message)
+        nonnegative("kappa", self.kappa)
+        positive("temperature", self.temperature)
 
     def __call__(self, margin: Floats, /) -> Floats:
         """Return the loss of every margin."""
@@ -111,9 +109,3 @@ def _own_and_rival(scores: Floats, label: Labels) -> tuple[Floats, Floats]:
     own: Floats = scores[rows, label]
     others[rows, label] = -np.inf
     return own, others.max(axis=1)
-
-
-def _check_kappa(kappa: float) -> None:
-    if not 0.0 <= kappa < np.inf:
-        message = f"expected kappa a finite number >= 0, got {kappa!r}: 0 asks for any change at all"
-        raise ArgumentError(message)

@@ -35,8 +35,9 @@ def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
     """
     if isinstance(model, _ADAPTERS):
         if batch_rows not in (None, model.batch_rows):
-            message = f"expected batch_rows None or {model.batch_rows}, got {batch_rows}: set it in {model!r}"
-            raise ArgumentError(message)
+            raise ArgumentError(
+                f"expected batch_rows None or {model.batch_rows}, got {batch_rows}: set it in {model!r}"
+            )
         return model
     if isinstance(model, (str, Path)):
         return _from_path(str(model), batch_rows)
@@ -46,11 +47,10 @@ def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
         return Sklearn(model, batch_rows=batch_rows)
     if callable(model):
         return Function(model, batch_rows=batch_rows)
-    message = (
+    raise ArgumentTypeError(
         f"expected a model that can be asked, got {type(model).__name__}: give a function, the path of an "
         ".onnx file, a torch module or a fitted scikit-learn classifier"
     )
-    raise ArgumentTypeError(message)
 
 
 _WEIGHTS = "build the module, load its weights with torch.load(path, weights_only=True) and give the module"
@@ -66,11 +66,9 @@ _REMEDIES = {
 def _from_path(path: str, batch_rows: int | None) -> Classifier:
     """Load an .onnx file; say what to do with any other string."""
     if path.lower().startswith(("http://", "https://")):
-        message = "expected the path of a model, got a URL: http_classifier asks a model behind a URL"
-        raise ArgumentError(message)
+        raise ArgumentError("expected the path of a model, got a URL: http_classifier asks a model behind a URL")
     suffix = Path(path).suffix.lower()
     if suffix != ".onnx":
         remedy = _REMEDIES.get(suffix, "give the path of an .onnx file, or the model itself")
-        message = f"expected the path of an .onnx file, got {path!r}: {remedy}"
-        raise ArgumentError(message)
+        raise ArgumentError(f"expected the path of an .onnx file, got {path!r}: {remedy}")
     return onnx_classifier(path, batch_rows=batch_rows)

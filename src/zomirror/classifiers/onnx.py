@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zomirror.checks import positive_integer
 from zomirror.classifiers.onnx_file import check_onnx, read_onnx
 from zomirror.classifiers.protocol import ask, check_batch_rows
 from zomirror.errors import ArgumentError, DataError, OracleError
@@ -62,18 +63,15 @@ class Onnx:
 
     def __post_init__(self) -> None:
         check_batch_rows(self.batch_rows)
-        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
-            message = f"expected threads an integer >= 1, got {self.threads!r}: 1 is the default"
-            raise ArgumentError(message)
+        positive_integer("threads", self.threads)
         check_onnx(self.model, self.name)
         session = _open(self.model, self.threads, self.name)
         name, dtype, shape = _only_input(session, self.name)
         if shape and shape[0] is not None and self.batch_rows not in (None, shape[0]):
-            message = (
+            raise ArgumentError(
                 f"expected batch_rows {shape[0]} or None, got {self.batch_rows}: the batch size of "
                 f"{self.name!r} is fixed, export it with a dynamic first axis"
             )
-            raise ArgumentError(message)
         private = {
             "_session": session,
             "_input": name,
@@ -95,11 +93,10 @@ class Onnx:
             len(got) != len(wanted) or any(w is not None and w != g for w, g in zip(wanted[1:], got[1:], strict=True))
         ):
             shown = ", ".join("any" if w is None else str(w) for w in wanted[1:])
-            message = (
+            raise ArgumentError(
                 f"expected a batch of shape (n, {shown}) for {self.name!r}, got {got}: "
                 "reshape the input to what the model was trained on"
             )
-            raise ArgumentError(message)
         return ask(self._answer, batch, self.batch_rows if not wanted or wanted[0] is None else wanted[0])
 
     def _answer(self, block: NDArray[Any]) -> object:
@@ -111,8 +108,9 @@ class Onnx:
         try:
             scores = self._session.run([self._output], {self._input: block})[0]
         except Exception as error:  # onnxruntime's exceptions have no common parent of their own
-            message = f"the ONNX model {self.name!r} failed on a batch of shape {block.shape}: {error}"
-            raise OracleError(message) from error
+            raise OracleError(
+                f"the ONNX model {self.name!r} failed on a batch of shape {block.shape}: {error}"
+            ) from error
         return scores[:rows] if missing else scores
 
 
@@ -130,8 +128,9 @@ def _open(model: bytes, threads: int, name: str) -> Any:
     try:
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's exceptions have no common parent of their own
-        message = f"expected an ONNX model that onnxruntime can run, got {name!r} ({error}): export it again"
-        raise DataError(message) from error
+        raise DataError(
+            f"expected an ONNX model that onnxruntime can run, got {name!r} ({error}): export it again"
+        ) from error
 
 
 def _only_input(session: Any, name: str) -> tuple[str, np.dtype[Any], tuple[int | None, ...]]:
@@ -139,19 +138,16 @@ def _only_input(session: Any, name: str) -> tuple[str, np.dtype[Any], tuple[int 
     inputs = session.get_inputs()
     if len(inputs) != 1:
         names = [one.name for one in inputs]
-        message = (
+        raise ArgumentError(
             f"expected a model with one input, got {name!r} with {len(inputs)} ({names}): "
             "wrap it in a function that fills in the others"
         )
-        raise ArgumentError(message)
     only = inputs[0]
     if only.type not in _FLOATS:
-        message = f"expected a model with a float input, got {only.type} in {name!r}: export it so"
-        raise ArgumentError(message)
+        raise ArgumentError(f"expected a model with a float input, got {only.type} in {name!r}: export it so")
     shape = tuple(side if isinstance(side, int) and side > 0 else None for side in only.shape)
     if len(shape) == 1:
-        message = f"expected a model that takes (n, *shape), got {only.shape} in {name!r}: export it so"
-        raise ArgumentError(message)
+        raise ArgumentError(f"expected a model that takes (n, *shape), got {only.shape} in {name!r}: export it so")
     return only.name, _FLOATS[only.type], shape
 
 
@@ -160,21 +156,18 @@ def _scores_output(session: Any, output: str | None, name: str) -> str:
     outputs = {one.name: one for one in session.get_outputs()}
     if output is None:
         if len(outputs) != 1:
-            message = (
+            raise ArgumentError(
                 f"expected a model with one output, got {name!r} with {list(outputs)}: "
                 "choose the scores with onnx_classifier(path, output=...)"
             )
-            raise ArgumentError(message)
         output = next(iter(outputs))
     if output not in outputs:
-        message = f"expected output one of {list(outputs)} of {name!r}, got {output!r}: give one of them"
-        raise ArgumentError(message)
+        raise ArgumentError(f"expected output one of {list(outputs)} of {name!r}, got {output!r}: give one of them")
     chosen = outputs[output]
     sides = chosen.shape if chosen.type in _FLOATS else None
     if sides is None or (sides and (len(sides) != 2 or sides[1] == 1)):
-        message = (
+        raise ArgumentError(
             f"expected float scores (n, classes >= 2), got {chosen.type} of shape {chosen.shape} in output "
             f"{output!r} of {name!r}: choose another output, or export class scores (skl2onnx: zipmap=False)"
         )
-        raise ArgumentError(message)
     return output

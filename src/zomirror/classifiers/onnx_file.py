@@ -34,13 +34,11 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 def read_onnx(path: Path, *, max_bytes: int) -> bytes:
     """Return the bytes of the file at `path` if it is a self-contained ONNX model of at most `max_bytes`."""
     if not path.is_file():
-        message = f"expected an ONNX file, found no file at {str(path)!r}: check the path"
-        raise DataError(message)
+        raise DataError(f"expected an ONNX file, found no file at {str(path)!r}: check the path")
     with path.open("rb") as file:
         model = file.read(max_bytes + 1)
     if len(model) > max_bytes:
-        message = f"expected at most {max_bytes} bytes in {path.name!r}, got more: raise max_bytes"
-        raise DataError(message)
+        raise DataError(f"expected at most {max_bytes} bytes in {path.name!r}, got more: raise max_bytes")
     check_onnx(model, path.name)
     return model
 
@@ -57,18 +55,16 @@ def check_onnx(model: bytes, name: str) -> None:
                 if kind == "Model" and field == _GRAPH and wire == _BYTES:
                     graphs += 1
                 if kind == "Tensor" and (field == _EXTERNAL_DATA or (field == _DATA_LOCATION and value)):
-                    message = (
+                    raise DataError(
                         f"expected a self-contained ONNX model, got {name!r} with external data: save it "
                         "in one file (onnx.save(model, path, save_as_external_data=False))"
                     )
-                    raise DataError(message)
                 if wire == _BYTES and field in children:
                     pending.append((children[field], value, end))
     except (IndexError, ValueError):
         graphs = 0
     if graphs == 0:
-        message = f"expected an ONNX model, got {name!r} which is not one: export the model to ONNX"
-        raise DataError(message)
+        raise DataError(f"expected an ONNX model, got {name!r} which is not one: export the model to ONNX")
 
 
 def _fields(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int, int]]:

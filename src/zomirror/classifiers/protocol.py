@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
+from zomirror.checks import positive_integer
+from zomirror.errors import ArgumentError, OracleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,11 +50,10 @@ def ask(
     """Return the checked scores of `batch`, asked in blocks of at most `batch_rows` rows."""
     batch = np.asarray(batch)
     if batch.ndim < 2 or batch.shape[0] == 0:
-        message = (
+        raise ArgumentError(
             f"expected a batch of shape (n, *shape) with n >= 1, got {batch.shape}: "
             "put the inputs along the first axis (x[None] makes a batch of one)"
         )
-        raise ArgumentError(message)
     rows = batch.shape[0]
     if batch_rows is None or rows <= batch_rows:
         return check_scores(answer(batch), rows)
@@ -65,8 +65,7 @@ def join(parts: list[NDArray[np.floating[Any]]]) -> NDArray[np.floating[Any]]:
     """Stack the scores of successive blocks, which must agree on the number of classes."""
     classes = sorted({part.shape[1] for part in parts})
     if len(classes) > 1:
-        message = f"expected the same number of classes for every block, got {classes}: score all classes"
-        raise OracleError(message)
+        raise OracleError(f"expected the same number of classes for every block, got {classes}: score all classes")
     return np.concatenate(parts)
 
 
@@ -79,28 +78,21 @@ def check_scores(values: object, rows: int) -> NDArray[np.floating[Any]]:
         ValueError,
         RuntimeError,
     ) as error:  # ragged; a tensor with gradient or on a GPU
-        message = f"expected scores that numpy can read, got {type(values).__name__} ({error}): return an array"
-        raise OracleError(message) from error
+        raise OracleError(
+            f"expected scores that numpy can read, got {type(values).__name__} ({error}): return an array"
+        ) from error
     if scores.ndim != 2 or scores.shape[0] != rows or scores.shape[1] < 2:
         single = scores.shape in ((rows,), (rows, 1))
         remedy = "of one score s per row make two columns (-s, s)" if single else "return one row per input"
-        message = f"expected scores of shape ({rows}, classes >= 2), got {scores.shape}: {remedy}"
-        raise OracleError(message)
+        raise OracleError(f"expected scores of shape ({rows}, classes >= 2), got {scores.shape}: {remedy}")
     if scores.dtype == np.float32 or scores.dtype == np.float64:
         return scores
     if scores.dtype.kind not in "biuf":
-        message = f"expected real scores, got dtype {scores.dtype}: return floats"
-        raise OracleError(message)
+        raise OracleError(f"expected real scores, got dtype {scores.dtype}: return floats")
     return scores.astype(np.float32 if scores.dtype == np.float16 else np.float64)
 
 
 def check_batch_rows(batch_rows: int | None) -> None:
     """Refuse a `batch_rows` that is neither None nor a positive integer."""
-    if batch_rows is None:
-        return
-    if isinstance(batch_rows, bool) or not isinstance(batch_rows, (int, np.integer)):
-        message = f"expected batch_rows an integer or None, got {batch_rows!r}: give the most rows per call"
-        raise ArgumentTypeError(message)
-    if batch_rows < 1:
-        message = f"expected batch_rows >= 1, got {batch_rows}: give the most rows to ask at once, or None"
-        raise ArgumentError(message)
+    if batch_rows is not None:
+        positive_integer("batch_rows", batch_rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +14,8 @@ from zomirror.classifiers.trees import thresholds
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 Method = Literal["decision_function", "predict_log_proba", "predict_proba"]
@@ -44,27 +47,27 @@ class Sklearn:
     def __post_init__(self) -> None:
         name = type(self.estimator).__name__
         if not is_estimator(self.estimator):
-            message = f"expected estimator a scikit-learn classifier, got {name}: give a fitted classifier"
-            raise ArgumentTypeError(message)
+            raise ArgumentTypeError(
+                f"expected estimator a scikit-learn classifier, got {name}: give a fitted classifier"
+            )
         if not hasattr(self.estimator, "classes_"):
-            message = f"expected a fitted classifier, got {name} without classes_: fit it, on class labels"
-            raise ArgumentError(message)
+            raise ArgumentError(f"expected a fitted classifier, got {name} without classes_: fit it, on class labels")
         has = [method for method in _METHODS if hasattr(self.estimator, method)]
         if self.method is None:
-            piecewise = "predict_proba" in has and thresholds(self.estimator) is not None
+            piecewise = "predict_proba" in has and thresholds(_last_step(self.estimator)) is not None
             wanted = [one for one in has if not (piecewise and one == "predict_log_proba")]
         else:
             wanted = [one for one in has if one == self.method]
         if not wanted:
             asked = self.method or " or ".join(_METHODS)
-            message = f"expected an estimator with {asked}, got {name} with {has or 'none'}: wrap it in a function"
-            raise ArgumentError(message)
+            raise ArgumentError(
+                f"expected an estimator with {asked}, got {name} with {has or 'none'}: wrap it in a function"
+            )
         if wanted[0] == "decision_function" and _is_one_vs_one(self.estimator):
-            message = (
+            raise ArgumentError(
                 f"expected one score per class, got {name} with decision_function_shape='ovo': "
                 "set decision_function_shape='ovr'"
             )
-            raise ArgumentError(message)
         object.__setattr__(self, "method", wanted[0])
         check_batch_rows(self.batch_rows)
 
@@ -73,20 +76,20 @@ class Sklearn:
         features = getattr(self.estimator, "n_features_in_", None)
         width = int(np.prod(np.shape(batch)[1:]))
         if features is not None and width != features:
-            message = (
+            raise ArgumentError(
                 f"expected {features} features per input, got {width} (batch of shape {np.shape(batch)}): "
                 f"give inputs with {features} values"
             )
-            raise ArgumentError(message)
         return ask(self._answer, batch, self.batch_rows)
 
     def radius_hint(self, x0: NDArray[Any], /) -> NDArray[np.float64] | None:
         """Return the radius that crosses half of the splits of each feature, None unless all is trees.
 
         That is the median distance from x0 to the thresholds: smaller radii see a few votes change and lose
-        themselves in them. A feature that is never split on gets the median of the others.
+        themselves in them. A feature that is never split on gets the median of the others. Behind the
+        transformers of a pipeline the thresholds are not in the units of x0, and nothing is said.
         """
-        splits = thresholds(self.estimator)
+        splits = None if hasattr(self.estimator, "steps") else thresholds(_last_step(self.estimator))
         if splits is None or not len(splits[0]):
             return None
         feature, threshold = splits
@@ -103,13 +106,12 @@ class Sklearn:
     def _answer(self, block: NDArray[Any]) -> object:
         rows = block.reshape(len(block), -1)
         try:
-            with warnings.catch_warnings(), np.errstate(divide="ignore"):
-                # Fitted on a data frame, asked with an array: the columns are those of x0, in its order.
-                warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+            with _unnamed_columns(self.estimator), np.errstate(divide="ignore"):
                 scores = getattr(self.estimator, str(self.method))(rows)
         except Exception as error:
-            message = f"{type(self.estimator).__name__}.{self.method} failed on a batch of shape {rows.shape}: {error}"
-            raise OracleError(message) from error
+            raise OracleError(
+                f"{type(self.estimator).__name__}.{self.method} failed on a batch of shape {rows.shape}: {error}"
+            ) from error
         if self.method == "decision_function" and np.ndim(scores) == 1:
             return np.stack([-scores, scores], axis=1)
         if self.method == "predict_log_proba" and isinstance(scores, np.ndarray):
@@ -118,9 +120,25 @@ class Sklearn:
         return scores
 
 
+@contextmanager
+def _unnamed_columns(estimator: Any) -> Iterator[None]:
+    """Say nothing of column names to one who asks with arrays: the columns of x0 are in the order of the fit."""
+    if not hasattr(estimator, "feature_names_in_"):
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        yield
+
+
+def _last_step(estimator: Any) -> Any:
+    """Return the classifier at the end of pipelines and searches."""
+    while hasattr(estimator, "steps") or hasattr(estimator, "best_estimator_"):
+        estimator = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator.best_estimator_
+    return estimator
+
+
 def _is_one_vs_one(estimator: Any) -> bool:
-    """Tell whether the last step scores pairs of classes instead of classes."""
-    while hasattr(estimator, "steps"):
-        estimator = estimator.steps[-1][1]
-    several = len(estimator.classes_) > 2
-    return several and getattr(estimator, "decision_function_shape", "ovr") == "ovo"
+    """Tell whether the classifier scores pairs of classes instead of classes."""
+    last = _last_step(estimator)
+    return len(estimator.classes_) > 2 and getattr(last, "decision_function_shape", "ovr") == "ovo"

@@ -71,8 +71,9 @@ class Torch:
 
     def __post_init__(self) -> None:
         if not is_torch_module(self.module):
-            message = f"expected module a torch.nn.Module, got {type(self.module).__name__}: give the module"
-            raise ArgumentTypeError(message)
+            raise ArgumentTypeError(
+                f"expected module a torch.nn.Module, got {type(self.module).__name__}: give the module"
+            )
         check_batch_rows(self.batch_rows)
 
     def __repr__(self) -> str:
@@ -104,13 +105,11 @@ class Torch:
         try:
             scores = self.module(tensor)
         except Exception as error:
-            message = f"the torch module failed on a batch of shape {tuple(tensor.shape)}: {error}"
-            raise OracleError(message) from error
+            raise OracleError(f"the torch module failed on a batch of shape {tuple(tensor.shape)}: {error}") from error
         if not isinstance(scores, torch.Tensor):
-            message = (
+            raise OracleError(
                 f"expected the module to return one tensor of scores, got {type(scores).__name__}: "
                 "wrap it in a function that returns the logits"
             )
-            raise OracleError(message)
         scores = scores.detach().cpu()
         return (scores.float() if scores.dtype == torch.bfloat16 else scores).numpy()
