@@ -111,7 +111,7 @@ def _sides(bounds: object, d: int) -> tuple[Any, Any]:
         raise ArgumentTypeError(
             f"expected bounds to be two numbers, {d} pairs, two arrays, a Box or a scipy Bounds, got {bounds!r}"
         ) from None
-    if len(rows) == 2 and all(np.ndim(side) == 0 for side in rows):
+    if len(rows) == 2 and all(_is_single(side) for side in rows):
         return -np.inf if rows[0] is None else rows[0], np.inf if rows[1] is None else rows[1]
     if len(rows) == d and all(_is_pair(row) for row in rows):
         lower = [-np.inf if row[0] is None else row[0] for row in rows]
@@ -125,8 +125,12 @@ def _sides(bounds: object, d: int) -> tuple[Any, Any]:
     )
 
 
+def _is_single(side: object) -> bool:
+    return side is None or np.isscalar(side) or (isinstance(side, np.ndarray) and side.ndim == 0)
+
+
 def _is_pair(row: object) -> bool:
-    return isinstance(row, tuple | list | np.ndarray) and len(row) == 2 and np.ndim(row[0]) == 0
+    return isinstance(row, tuple | list | np.ndarray) and len(row) == 2 and _is_single(row[0])
 
 
 def _shrink(side: Array) -> Any:

@@ -49,7 +49,8 @@ class Stream:
     def rows(self, start: int, stop: int, *, out: Array | None = None) -> Array:
         """u_start .. u_{stop-1} on the moved coordinates: (stop - start, width)."""
         block = np.empty((stop - start, self.width), self.dtype) if out is None else out
-        self.directions.fill(block, self.key, self.t, start, 1.0)
+        if self.width:  # else every coordinate is fixed, and no direction is left
+            self.directions.fill(block, self.key, self.t, start, 1.0)
         return block
 
     def add(self, base: Array, radius: float, start: int, out: Array) -> None:
@@ -58,11 +59,12 @@ class Stream:
             self.directions.fill(out, self.key, self.t, start, radius)
             out += base
         else:
-            moved = _scratch(len(out), self.width, self.dtype)
-            self.directions.fill(moved, self.key, self.t, start, radius)
-            moved += base[self.free]
             out[:] = base
-            out[:, self.free] = moved
+            if self.width:
+                moved = _scratch(len(out), self.width, self.dtype)
+                self.directions.fill(moved, self.key, self.t, start, radius)
+                moved += base[self.free]
+                out[:, self.free] = moved
 
     def combine(self, weights: Values) -> Array:
         """U^T weights, as a vector of all d coordinates."""
