@@ -3,10 +3,14 @@
     import zomirror as zm
     result = zm.minimize(fun, x0, l1=0.1, bounds=(0, 1), budget=10_000, rng=0)
 
-`minimize` asks the function itself; `Optimizer` lets you ask it.
+    explanation = zm.explain(model, image, kind="PN", rng=0)
+
+`minimize` asks the function itself; `Optimizer` lets you ask it; `explain` asks a classifier what it looked at.
 """
 
 from zomirror.box import Box
+from zomirror.classifiers import as_classifier, onnx_classifier
+from zomirror.contrast import Explanation, explain, explain_many
 from zomirror.descent import Measured, Method, MirrorDescent, State
 from zomirror.directions import coordinate, gaussian, rademacher, sphere
 from zomirror.errors import (
@@ -47,6 +51,7 @@ __all__ = [
     "Estimate",
     "Euclidean",
     "EuclideanRadius",
+    "Explanation",
     "History",
     "Intermediate",
     "Measured",
@@ -66,9 +71,13 @@ __all__ = [
     "Status",
     "TwoPoint",
     "ZomirrorError",
+    "as_classifier",
     "coordinate",
+    "explain",
+    "explain_many",
     "gaussian",
     "minimize",
+    "onnx_classifier",
     "rademacher",
     "scipy_method",
     "sphere",

@@ -35,3 +35,17 @@ class Goal:
     def candidate(self, w: Array, margin: float) -> Candidate:
         """The point with its objective."""
         return Candidate(w, margin, max(margin, -self.kappa) + self.penalty(w), margin < -self.floor)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Glimpse:
+    """What a callback of explain() is shown after each iteration."""
+
+    x: Array
+    """The iterate as a change, in input units and in the shape of the input."""
+    fun: float
+    """F there."""
+    best: float
+    """F at the best valid point so far; NaN while there is none."""
+    nfev: int
+    nnz: int

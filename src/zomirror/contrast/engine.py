@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from zomirror.arrays import Array
 from zomirror.classifiers import Classifier
 from zomirror.contrast.setting import Setting
-from zomirror.errors import OracleError
+from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 from zomirror.oracle import Ledger, MemoryLedger
 from zomirror.query import MAX_BLOCK_BYTES, Query
 
@@ -144,10 +144,13 @@ def _alone(job: Job[T], classifier: Classifier) -> None:
 def _ask(classifier: Classifier, batch: Array, ledger: Ledger) -> Scores:
     try:
         return classifier(batch)
-    except OracleError:
-        raise
+    except (ArgumentError, ArgumentTypeError):
+        raise  # an input that the model cannot take
     except Exception as error:
         rows = range(ledger.used, ledger.used + len(batch))
+        if isinstance(error, OracleError):
+            error.rows = error.rows or rows
+            raise
         raise OracleError(
             f"the model raised {type(error).__name__}: {error} (queries {rows.start} to {rows.stop - 1})", rows=rows
         ) from error

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from zomirror.arrays import Array
 from zomirror.checks import positive_integer, seed_of
 from zomirror.classifiers import Classifier, as_classifier, radius_hint
 from zomirror.contrast.engine import Search, run_many
-from zomirror.contrast.explanation import Explanation, names_of
-from zomirror.contrast.search import Found, Progress, found
+from zomirror.contrast.explanation import Explanation
+from zomirror.contrast.search import Callback, Found, Progress, found
 from zomirror.contrast.search import search as search_for
 from zomirror.contrast.setting import Setting
 from zomirror.contrast.wanted import Wanted
 from zomirror.descent import Method, MirrorDescent
-from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError
+from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError, ZomirrorError
 from zomirror.estimator import TwoPoint
 from zomirror.mirror import Entropy
 from zomirror.oracle import Ledger, MemoryLedger
@@ -49,6 +51,7 @@ def explain(
     search: int = 0,
     feature_names: object = None,
     class_names: object = None,
+    callback: Callback | None = None,
 ) -> Explanation:
     """The few features that hold up the model's decision on x0.
 
@@ -65,7 +68,8 @@ def explain(
     Returns the best valid point seen, within `budget` queries, the one for the label included. When nothing valid
     was found it says so (`valid`, `status`, `message`) and gives the point that came nearest. The run ends early
     when nothing better has been found for a fifth of the budget. `search=n` tries n strengths of the penalty
-    within the same budget and returns the sparsest valid explanation.
+    within the same budget and returns the sparsest valid explanation. `callback(glimpse)` is shown every iterate
+    (x, fun, best, nfev, nnz) and ends the descent by raising StopIteration.
     """
     wanted = Wanted(
         kind=kind,
@@ -88,10 +92,12 @@ def explain(
         feature_names=feature_names,
         class_names=class_names,
     )
+    if callback is not None and not callable(callback):
+        raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
     place, seed = wanted.setting(x0), seed_of(rng)
-    explained = _explain([place], as_classifier(model), wanted, [seed], lockstep=1)[0]
-    if isinstance(explained, OracleError):
-        raise explained
+    explained = _explain([place], as_classifier(model), wanted, [seed], lockstep=1, callback=callback)[0]
+    if isinstance(explained, Failed):
+        raise explained.error
     return explained
 
 
@@ -107,8 +113,9 @@ def explain_many(
     """explain() for every input of X, several at a time in joint batches; one result each, in order.
 
     Input i gets the answer of explain(model, X[i], rng=seed) with the seed that its result names, whatever the
-    `lockstep`. When the model fails on one input, its explanation has the status ERROR and the others go on.
-    `progress` shows a bar; by default only on a terminal. `options` are those of explain().
+    `lockstep` (the model's scores of a row being the same in every batch). When the model fails on one input, its
+    explanation has the status ERROR and the others go on. `progress` shows a bar; by default only on a terminal.
+    `options` are those of explain().
     """
     positive_integer("lockstep", lockstep)
     try:
@@ -127,7 +134,18 @@ def explain_many(
     seeds = [int(child.generate_state(1, np.uint64)[0]) for child in children]
     with _bar(len(places), show=progress) as advance:
         explained = _explain(places, as_classifier(model), wanted, seeds, lockstep=lockstep, advance=advance)
-    return [one.result if isinstance(one, OracleError) else one for one in explained]
+    failures = [one for one in explained if isinstance(one, Failed)]
+    if len(failures) == len(explained) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
+        raise failures[0].error  # an argument that fits none of the inputs, so there is nothing to lose
+    return [one.result if isinstance(one, Failed) else one for one in explained]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Failed:
+    """An input whose search ended with an error, and what it had found by then."""
+
+    error: ZomirrorError
+    result: Explanation
 
 
 def _explain(
@@ -138,33 +156,37 @@ def _explain(
     *,
     lockstep: int,
     advance: Callable[[], None] = lambda: None,
-) -> list[Explanation | OracleError]:
-    """One explanation a place; where the model failed, the error with the partial explanation in its `result`."""
+    callback: Callback | None = None,
+) -> list[Explanation | Failed]:
+    """One explanation a place."""
+    for place in places:
+        wanted.refuse_misnamed(place)
     searches, ledgers = [], [MemoryLedger(wanted.budget) for _ in places]
     for place, seed, ledger in zip(places, seeds, ledgers, strict=True):
         method = _recommended(classifier, place) if wanted.method is None else wanted.method
-        searches.append(_guarded(Progress(place, wanted.aim(seed, method)), wanted, ledger))
+        searches.append(_guarded(Progress(place, wanted.aim(seed, method), callback), wanted, ledger))
     return run_many(searches, classifier, ledgers, lockstep=lockstep, done=lambda *_: advance())
 
 
-def _guarded(progress: Progress, wanted: Wanted, ledger: Ledger) -> Search[Explanation | OracleError]:
+def _guarded(progress: Progress, wanted: Wanted, ledger: Ledger) -> Search[Explanation | Failed]:
     """The search, which a failing model ends with what was found so far."""
     try:
         ended = yield from search_for(progress)
-    except (BudgetError, OracleError) as error:
-        unknown = np.full_like(progress.scores, np.nan)
+    except (BudgetError, OracleError, ArgumentError, ArgumentTypeError) as error:
         status = Status.MAX_SENT if isinstance(error, BudgetError) else Status.ERROR
-        explanation = _explanation(progress, found(progress, status, unknown, str(error)), wanted, ledger)
-        if isinstance(error, BudgetError):
-            return explanation
-        error.result = explanation
-        return error
+        ended = found(progress, status, np.full_like(progress.scores, np.nan), str(error))
+        if status is Status.ERROR:
+            partial = _explanation(progress, ended, wanted, ledger)
+            if isinstance(error, OracleError):
+                error.result = partial
+            return Failed(error, partial)
     return _explanation(progress, ended, wanted, ledger)
 
 
 def _explanation(progress: Progress, ended: Found, wanted: Wanted, ledger: Ledger) -> Explanation:
     place, best, aim = progress.setting, ended.best, progress.aim
-    known = ended.scores_after.size > 0 and np.isfinite(ended.scores_after).all()
+    known = ended.scores_after.size > 0 and not np.isnan(ended.scores_after).any()
+    classes = ended.scores_before.size
     return Explanation(
         kind=place.kind,
         valid=best.valid,
@@ -183,19 +205,29 @@ def _explanation(progress: Progress, ended: Found, wanted: Wanted, ledger: Ledge
         nfev=ledger.used,
         sent=ledger.sent,
         seed=aim.seed,
-        status=ended.status if best.valid or ended.status is Status.ERROR else Status.NOT_FOUND,
+        status=ended.status if best.valid or ended.status in _FAULTS else Status.NOT_FOUND,
         message=_message(ended, wanted),
         history=ended.history,
+        scale=_compact(place.scale, place.x0.shape),
         settings=wanted.record(aim.method),
-        feature_names=names_of("feature_names", wanted.feature_names, place.d),
-        class_names=names_of("class_names", wanted.class_names, ended.scores_before.size),
+        feature_names=wanted.feature_names,
+        class_names=wanted.class_names if classes == aim.classes else None,
     )
+
+
+_FAULTS = (Status.ERROR, Status.NONFINITE)
+
+
+def _compact(scale: Array | float, shape: tuple[int, ...]) -> Array:
+    """One number when it is the same for all features."""
+    flat = np.ravel(scale)
+    return flat[:1].reshape(()) if (flat == flat[0]).all() else flat.reshape(shape)
 
 
 def _message(ended: Found, wanted: Wanted) -> str:
     if ended.best.valid:
         return f"{ended.status.value}; {ended.note}" if ended.note else ended.status.value
-    if ended.status is Status.ERROR:
+    if ended.status in _FAULTS:
         return ended.note
     tries = ["a larger budget", "smaller l1 and l2", "another seed"]
     if wanted.kind == "PN":

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.arrays import Array
-from zomirror.contrast.candidate import Candidate, Goal
+from zomirror.contrast.candidate import Candidate, Glimpse, Goal
 from zomirror.contrast.engine import Reply, Request, Scores, Search
 from zomirror.contrast.polish import polish
 from zomirror.contrast.setting import Setting
@@ -34,6 +34,8 @@ WEAKER = (1.0, 0.1, 0.01)
 """Factors of the penalty, tried in turn until something is valid."""
 POLISH_SHARE = 0.1
 """The part of the budget that pruning and shrinking may use."""
+
+Callback = Callable[[Glimpse], object]
 
 LOSSES: dict[str, Callable[[float], Loss]] = {"hinge": Hinge, "softplus": Softplus}
 """From kappa to what is descended; the objective that is reported is always the hinge's."""
@@ -51,6 +53,8 @@ class Aim:
     seed: int
     label: int | None = None
     target: int | None = None
+    classes: int = 0
+    """How many classes have names; 0: no names were given."""
     search: int = 0
     patience: float = 0.2
     """The descent ends when this part of the budget has brought no better valid point."""
@@ -73,8 +77,8 @@ class Found:
 class Progress:
     """What a search has seen so far: the one thing in it that changes."""
 
-    def __init__(self, setting: Setting, aim: Aim) -> None:
-        self.setting, self.aim = setting, aim
+    def __init__(self, setting: Setting, aim: Aim, callback: Callback | None = None) -> None:
+        self.setting, self.aim, self.callback = setting, aim, callback
         self.goal = Goal(aim.penalty, aim.kappa)
         self.label = -1 if aim.label is None else aim.label
         self.scores = np.empty(0)
@@ -110,6 +114,17 @@ class Progress:
         """One more iterate."""
         self._rows.append((self.used, fun, f, eta, stationarity, nnz))
 
+    def shown(self, candidate: Candidate, nnz: int) -> bool:
+        """Show the iterate to the callback; False when it asks to stop."""
+        if self.callback is None:
+            return True
+        best = self.best.fun if self.best is not None and self.best.valid else np.nan
+        try:
+            self.callback(Glimpse(self.setting.to_change(candidate.w), candidate.fun, best, self.used, nnz))
+        except StopIteration:
+            return False
+        return True
+
     def history(self) -> History:
         """The iterates' numbers."""
         nfev, fun, f, eta, stationarity, nnz = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
@@ -122,6 +137,16 @@ Asking = Generator[Request, Reply, NDArray[np.float64]]
 def search(progress: Progress) -> Search[Found]:
     """The whole of it; `progress` can be read by whoever made it, also after a failure."""
     yield from _find_label(progress)
+    if np.isnan(progress.scores).any():
+        progress.note = f"{Status.NONFINITE.value}: the scores of x0 are {_shown(progress.scores)}"
+        return found(progress, Status.NONFINITE, progress.scores)
+    if progress.best is not None and progress.best.fun == -progress.goal.kappa and progress.is_valid:
+        progress.note = (
+            f"x0 is not classified {progress.label}, so nothing has to change"
+            if progress.setting.kind == "PN"
+            else "the baseline alone is given this class, and no less surely than x0: choose another baseline"
+        )
+        return found(progress, Status.TARGET, progress.scores)
     status = yield from (_levels(progress) if progress.aim.search else _descents(progress))
     yield from _polished(progress)
     best = chosen(progress)
@@ -156,9 +181,13 @@ def _find_label(progress: Progress) -> Generator[Request, Reply, None]:
     scores = yield from _ask_scores(progress, points)
     progress.scores = scores[0]
     classes = scores.shape[1]
+    if aim.classes not in (0, classes):
+        raise ArgumentError(f"expected {classes} class_names, got {aim.classes}: the model has {classes} classes")
     for name, value in (("label", aim.label), ("target", aim.target)):
         if value is not None and value >= classes:
             raise ArgumentError(f"expected {name} in 0..{classes - 1}, got {value}: the model has {classes} classes")
+    if np.isnan(scores[0]).any():
+        return
     progress.label = int(np.argmax(scores[0])) if aim.label is None else aim.label
     if aim.target == progress.label:
         raise ArgumentError(f"expected target other than {aim.target}, the class of x0: a PN changes the class")
@@ -181,7 +210,7 @@ def _descents(progress: Progress) -> Generator[Request, Reply, Status]:
     for i, factor in enumerate(WEAKER):
         # Each try may use all that is left once something is valid, and half of it before.
         status = yield from _descend(progress, factor, patient=i == len(WEAKER) - 1)
-        if progress.is_valid:
+        if progress.is_valid or status in (Status.NONFINITE, Status.CALLBACK):
             break
     return status
 
@@ -196,6 +225,8 @@ def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
         status = yield from _descend(progress, factor, patient=True, allowed=allowed)
         yield from _polished(progress, _polish_rows(progress) // (count - i))
         ends.append(chosen(progress))
+        if status is Status.CALLBACK:
+            break
     progress.best = min(ends, key=lambda end: (not end.valid, np.count_nonzero(end.w), end.fun))
     return status
 
@@ -219,6 +250,7 @@ def _descend(
         margins = reply[:, 0]
         optimizer.tell(loss(margins))
         if optimizer.status is not Status.RUNNING:
+            progress.note = progress.note or optimizer.result.message
             return optimizer.status
         latest = optimizer.latest
         if latest is None or latest.nit != optimizer.nit:
@@ -226,6 +258,8 @@ def _descend(
         candidate = progress.consider(latest.x, float(margins[0]))
         hinge = max(candidate.margin, -progress.goal.kappa)
         progress.add(candidate.fun, hinge, latest.eta, latest.stationarity, latest.nnz)
+        if not progress.shown(candidate, latest.nnz):
+            return Status.CALLBACK
         if progress.is_valid and progress.best is not None and progress.best.fun < 0.998 * least:
             least, improved = progress.best.fun, progress.used
         if progress.is_valid and progress.used - improved > aim.patience * aim.budget:
@@ -260,3 +294,8 @@ def _ask_scores(progress: Progress, points: list[Array]) -> Asking:
 
 def _query(points: list[Array]) -> Query:
     return Query(tuple(Segment(w, 1) for w in points))
+
+
+def _shown(scores: NDArray[np.float64]) -> str:
+    """The first scores, for a message."""
+    return f"[{', '.join(f'{score:.3g}' for score in scores[:5])}{', ...' if scores.size > 5 else ''}]"

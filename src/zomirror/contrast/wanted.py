@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from zomirror.checks import choice, nonnegative, positive_integer
+from zomirror.contrast.explanation import as_names
 from zomirror.contrast.search import LOSSES, Aim
 from zomirror.contrast.setting import KINDS, Setting, setting_of
 from zomirror.descent import Method
@@ -38,10 +39,12 @@ class Wanted:
     mean: object = None
     std: object = None
     search: int = 0
-    feature_names: object = None
-    class_names: object = None
+    feature_names: Any = None
+    class_names: Any = None
 
     def __post_init__(self) -> None:
+        for name in ("feature_names", "class_names"):
+            object.__setattr__(self, name, as_names(name, getattr(self, name)))
         choice("kind", self.kind, KINDS)
         choice("loss", self.loss, tuple(LOSSES))
         ElasticNet(self.l1, self.l2)
@@ -69,6 +72,11 @@ class Wanted:
             std=self.std,
         )
 
+    def refuse_misnamed(self, place: Setting) -> None:
+        """Refuse feature names that are not one for each feature."""
+        if self.feature_names is not None and len(self.feature_names) != place.d:
+            raise ArgumentError(f"expected {place.d} feature_names, got {len(self.feature_names)}")
+
     def aim(self, seed: int, method: Method) -> Aim:
         """What the search needs to know."""
         return Aim(
@@ -81,12 +89,15 @@ class Wanted:
             label=self.label,
             target=self.target,
             search=self.search,
+            classes=0 if self.class_names is None else len(self.class_names),
         )
 
     def record(self, method: Method) -> dict[str, Any]:
         """What is written beside the answer, so that it can be repeated."""
         kept = ("l1", "l2", "kappa", "budget", "loss", "label", "target", "signed", "search")
-        return {name: getattr(self, name) for name in kept} | {"method": repr(method)}
+        record = {name: getattr(self, name) for name in kept} | {"method": repr(method)}
+        normalised = {name: np.asarray(getattr(self, name)).tolist() for name in ("mean", "std")}
+        return record | (normalised if self.mean is not None else {})
 
 
 def _class_number(name: str, value: object) -> None:

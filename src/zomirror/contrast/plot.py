@@ -1,0 +1,187 @@
+"""Pictures of explanations, good enough for a paper; matplotlib is loaded by whoever calls this, without pyplot.
+
+Hues are safe for the colour-blind: a PP is blue; a PN is orange where it adds and violet where it takes away.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from zomirror.checks import positive_integer
+from zomirror.contrast.bars import draw_features, draw_scores, features_height, scores_height
+from zomirror.contrast.hue import EXPLAINED, PALE, hue_of, ramp_of
+from zomirror.contrast.picture import Picture, picture_of
+from zomirror.contrast.sheet import DPI, LINE, Sheet, heading, text
+from zomirror.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+    from zomirror.contrast.explanation import Explanation
+
+WIDTH = 9.4
+MARGIN = 0.1
+SIDE = 1.75
+"""Inches of a picture."""
+BELOW = 0.55
+"""Inches for an axis, its label and a legend."""
+
+
+def plot(explanation: Explanation, *, most: int = 12, title: str | None = None) -> Figure:
+    """The input, the PP or PN in it, what the model saw, and its scores before and after.
+
+    Pictures are shown as such, with the input in grey; any other input, and one with feature names, as bars of
+    the `most` largest features with their values before and after. Of many classes the `most` important are shown.
+    """
+    positive_integer("most", most)
+    return _stack([explanation], most, [explanation.words() if title is None else title])
+
+
+def plot_grid(explanations: Iterable[Explanation], *, title: str = "") -> Figure:
+    """Explanations of pictures side by side: a column for each input, below it its PPs and PNs and what the model saw.
+
+    Explanations of anything else stand one below the other, as plot() draws them.
+    """
+    given = list(explanations)
+    if not given:
+        raise ArgumentError("expected at least one explanation, got none")
+    pictures = [picture for one in given if (picture := _picture(one)) is not None]
+    if len(pictures) < len(given):
+        return _stack(given, 8, [one.words() for one in given], title)
+    columns: dict[tuple[object, ...], dict[str, tuple[Explanation, Picture]]] = {}
+    for one, picture in zip(given, pictures, strict=True):
+        columns.setdefault((one.x0.shape, one.x0.tobytes(), one.label), {})[one.kind] = (one, picture)
+    kinds = [kind for kind in ("PP", "PN") if any(kind in column for column in columns.values())]
+    side, across, down, left = 0.86, 0.94, 1.08, 0.85
+    above = MARGIN + LINE * bool(title) + 0.25
+    sheet = Sheet.blank(left + across * len(columns) + MARGIN, above + down * (1 + 2 * len(kinds)) + MARGIN)
+    sheet.write(MARGIN, MARGIN, text(title, 110), fontweight="bold")
+    rows = [("input", "black"), *[(name, hue_of(k)) for k in kinds for name in (k, f"the model\nsees ({k})")]]
+    for i, (name, hue) in enumerate(rows):
+        sheet.write(MARGIN, above + down * i + 0.3, name, 8, color=hue)
+    for j, column in enumerate(columns.values()):
+        x = left + across * j
+        for one, picture in column.values():
+            row = 1 + 2 * kinds.index(one.kind)
+            places = [_bare(sheet.axes(x, above + down * i, side, side)) for i in (0, row, row + 1)]
+            _show(places[0], picture, one.x0)
+            places[0].set_title(text(one.name_of(one.label), 12), fontsize=9, fontweight="bold", color=EXPLAINED)
+            _overlay(places[1], one, picture)
+            places[1].set_xlabel(_count(one, picture) if one.valid else "not found", fontsize=7, labelpad=2)
+            _show(places[2], picture, one.perturbed)
+            seen = f"seen as {text(one.name_of(one.contrast_label), 10)}"
+            places[2].set_xlabel(seen, fontsize=7, labelpad=2, color=hue_of(one.kind))
+    return sheet.figure
+
+
+def data_uri(figure: Figure) -> str:
+    """The figure as a PNG inside a data: address, for a page that loads nothing."""
+    stream = BytesIO()
+    figure.savefig(stream, format="png", dpi=DPI)
+    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
+
+
+def _picture(explanation: Explanation) -> Picture | None:
+    if explanation.feature_names is not None:
+        return None
+    return picture_of(explanation.x0, explanation.perturbed, explanation.settings)
+
+
+def _stack(given: list[Explanation], most: int, titles: list[str], title: str = "") -> Figure:
+    """One explanation below the other."""
+    lines = [heading(words, WIDTH) for words in titles]
+    heights = [_height(one, most) for one in given]
+    y = MARGIN + 0.25 * bool(title)
+    sheet = Sheet.blank(WIDTH, y + sum(heights) + sum(LINE * len(part) + 0.3 for part in lines))
+    sheet.write(MARGIN, MARGIN, text(title, 110), fontweight="bold")
+    for one, height, part in zip(given, heights, lines, strict=True):
+        sheet.write(MARGIN, y, "\n".join(part))
+        y += LINE * len(part) + 0.3
+        picture = _picture(one)
+        if picture is None:
+            draw_features(sheet, MARGIN, y, 5.9, one, most)
+        else:
+            _draw_pictures(sheet, y, one, picture)
+        draw_scores(sheet, 6.25, y, WIDTH - 6.25 - 2 * MARGIN, one, most)
+        y += height
+    return sheet.figure
+
+
+def _height(one: Explanation, most: int) -> float:
+    """Inches from the top of the pictures or bars to the end of what is below them."""
+    larger = features_height(one, most) if _picture(one) is None else SIDE
+    return BELOW + max(larger, scores_height(one, most))
+
+
+def _draw_pictures(sheet: Sheet, y: float, one: Explanation, picture: Picture) -> None:
+    original, overlay, seen = (_bare(sheet.axes(MARGIN + i * (SIDE + 0.25), y, SIDE, SIDE)) for i in range(3))
+    _show(original, picture, one.x0)
+    original.set_title(f"input: {text(one.name_of(one.label), 18)}", fontsize=9, color=EXPLAINED)
+    shown = _overlay(overlay, one, picture)
+    found = f"{one.kind}: {_count(one, picture)}" if one.valid else f"no valid {one.kind}"
+    overlay.set_title(found, fontsize=9, color=hue_of(one.kind))
+    scale = overlay.inset_axes((0.1, -0.09, 0.8, 0.04))
+    bar = sheet.figure.colorbar(shown, cax=scale, orientation="horizontal")
+    scale.tick_params(labelsize=7, length=2)
+    scale.xaxis.set_major_locator(MaxNLocator(3))
+    bar.outline.set_visible(False)
+    _show(seen, picture, one.perturbed)
+    seen.set_title(f"model sees: {text(one.name_of(one.contrast_label), 14)}", fontsize=9, color=hue_of(one.kind))
+
+
+def _count(one: Explanation, picture: Picture) -> str:
+    """How many pixels take part, in whichever of their colours."""
+    pixels = int(np.count_nonzero(picture.change(one.x)))
+    return f"{pixels} pixel{'s' if pixels != 1 else ''}"
+
+
+def _bare(axes: Axes) -> Axes:
+    """Axes without ticks or frame."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return axes
+
+
+def _show(axes: Axes, picture: Picture, x: Any) -> None:
+    """The input in grey, or in its colours, with a hairline around it."""
+    pixels = picture.pixels(x)
+    if pixels.ndim == 2:
+        axes.imshow(picture.grey(x), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    else:
+        axes.imshow(pixels, interpolation="nearest")
+    _hairline(axes)
+
+
+def _overlay(axes: Axes, one: Explanation, picture: Picture) -> AxesImage:
+    """The PP or PN in its hue over a pale input."""
+    grey = picture.grey(one.x0)
+    axes.imshow(1 - PALE * (1 - grey), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    change = picture.change(one.x)
+    if one.kind == "PP":
+        change = np.abs(change)  # present is present, whether it lies above or below the baseline
+    low, high = min(0.0, float(change.min())), max(0.0, float(change.max()))
+    shown = np.ma.masked_equal(change, 0.0)
+    cmap = LinearSegmentedColormap.from_list(one.kind, ramp_of(one.kind, low, high), N=512)
+    if low < 0 < high:
+        image = axes.imshow(shown, cmap=cmap, norm=TwoSlopeNorm(0.0, low, high), interpolation="nearest")
+    else:
+        low, high = (low, high) if low < high else (0.0, 1.0)
+        image = axes.imshow(shown, cmap=cmap, vmin=low, vmax=high, interpolation="nearest")
+    _hairline(axes)
+    return image
+
+
+def _hairline(axes: Axes) -> None:
+    for spine in axes.spines.values():
+        spine.set(visible=True, linewidth=0.5, color="0.6")

@@ -1,0 +1,72 @@
+"""A figure on which everything has its place in inches from the top left: nothing is squeezed, nothing is cut off.
+
+Text is measured before it is placed. matplotlib's own layout engines give up on pictures beside long labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from textwrap import shorten, wrap
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
+
+DPI = 150
+LINE = 0.19
+"""Inches from line to line of a heading."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheet:
+    """A white page of `width` times `height` inches."""
+
+    width: float
+    height: float
+    figure: Figure
+
+    @classmethod
+    def blank(cls, width: float, height: float) -> Sheet:
+        """Nothing on it yet."""
+        return cls(width, height, Figure(figsize=(width, height), dpi=DPI, facecolor="white"))
+
+    def axes(self, x: float, y: float, width: float, height: float) -> Axes:
+        """Axes whose top left corner is at (x, y)."""
+        bottom = self.height - y - height
+        place = (x / self.width, bottom / self.height, width / self.width, height / self.height)
+        return self.figure.add_axes(place)
+
+    def write(self, x: float, y: float, words: str, size: float = 10, **style: Any) -> None:
+        """Words whose top left corner is at (x, y)."""
+        self.figure.text(x / self.width, 1 - y / self.height, words, fontsize=size, va="top", **style)
+
+
+def text(words: str, most: int) -> str:
+    """`words` for a picture: printable, in one line of at most so many characters, never read as a formula."""
+    plain = _printable(words)
+    if len(plain) > most:  # names often differ at their ends only
+        tail = most // 3
+        plain = f"{plain[: most - tail - 1]}…{plain[-tail:]}"
+    return plain.replace("$", r"\$")
+
+
+def heading(words: str, width: float) -> list[str]:
+    """`words` for a picture, in at most two lines of so many inches."""
+    characters = int(width * 12)  # of ten points: a little narrower than the font is on average
+    lines = wrap(shorten(_printable(words), 2 * characters - 20, placeholder=" …"), characters)
+    return [line.replace("$", r"\$") for line in lines[:2]]
+
+
+def width_of(texts: Iterable[str], size: float, *, bold: bool = False) -> float:
+    """Inches that the longest of the texts takes."""
+    font = FontProperties(size=size, weight="bold" if bold else "normal")
+    # Of an empty path the extents are infinite, so a full stop stands at the end.
+    paths = (TextPath((0, 0), words.replace(r"\$", "S") + ".", prop=font) for words in texts)
+    return float(max((path.get_extents().width for path in paths), default=0.0)) / 72
+
+
+def _printable(words: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in words)

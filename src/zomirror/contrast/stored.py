@@ -1,0 +1,175 @@
+"""An explanation as JSON text and back: no pickle, every digit kept, and a text from anywhere can do no harm."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.errors import DataError
+from zomirror.result import History, Status
+
+if TYPE_CHECKING:
+    from zomirror.contrast.explanation import Explanation
+
+    E = TypeVar("E", bound=Explanation)
+
+FORMAT = "zomirror explanation 1"
+MAX_CHARACTERS = 1 << 28
+
+_ARRAYS = frozenset({"x", "x0", "perturbed", "scores_before", "scores_after", "scale"})
+_NUMBERS = frozenset({"margin", "objective", "l1_norm", "l2_norm"})
+_INTEGERS = frozenset({"label", "contrast_label", "nnz", "nfev", "sent", "seed"})
+_NAMES = frozenset({"feature_names", "class_names"})
+_DTYPES = ("float32", "float64", "int64")
+
+
+def dumps(explanation: Explanation) -> str:
+    """Everything as JSON text."""
+    document: dict[str, Any] = {"format": FORMAT}
+    for item in fields(explanation):
+        document[item.name] = plain(getattr(explanation, item.name))
+    return json.dumps(document, allow_nan=False)
+
+
+def loads(cls: type[E], text: object) -> E:
+    """The explanation that `dumps` wrote; DataError says what is wrong with any other text."""
+    document = _document(text)
+    values = {}
+    for item in fields(cls):
+        if item.name not in document:
+            raise DataError(f"expected an explanation as to_json writes it, got one without {item.name}")
+        try:
+            values[item.name] = _restored(item.name, document[item.name])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise DataError(
+                f"expected {item.name} as to_json writes it, got something else ({type(error).__name__}: {error})"
+            ) from None
+    explanation = cls(**values)
+    _refuse_unfit(explanation)
+    return explanation
+
+
+def plain(value: Any) -> Any:
+    """`value` in JSON's own types; NaN and infinities as strings, which JSON has no numbers for."""
+    if isinstance(value, np.ndarray):
+        flat = value.ravel().tolist()
+        return {"dtype": value.dtype.name, "shape": list(value.shape), "data": [plain(item) for item in flat]}
+    if isinstance(value, History):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Status):
+        return value.name
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value
+
+
+def _document(text: object) -> dict[str, Any]:
+    if not isinstance(text, str):
+        raise DataError(f"expected JSON text, got {type(text).__name__}")
+    if len(text) > MAX_CHARACTERS:
+        raise DataError(f"expected at most {MAX_CHARACTERS} characters, got {len(text)}")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"expected JSON text, got something else: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else type(document).__name__
+        raise DataError(f"expected the format {FORMAT!r}, got {str(found)[:80]!r}")
+    return document
+
+
+def _array(value: Any) -> NDArray[Any]:
+    dtype, shape, data = value["dtype"], value["shape"], value["data"]
+    if dtype not in _DTYPES:
+        raise DataError(f"expected arrays of {', '.join(_DTYPES)}, got {str(dtype)[:80]!r}")
+    if not isinstance(shape, list) or len(shape) > 32 or not all(_is_integer(n) and n >= 0 for n in shape):
+        raise DataError(f"expected a shape of at most 32 integers >= 0, got {str(shape)[:80]}")
+    size = 1
+    for side in shape:  # in Python's integers, which do not overflow
+        size *= side
+    if not isinstance(data, list) or size != len(data):
+        found = len(data) if isinstance(data, list) else type(data).__name__
+        raise DataError(f"expected as many numbers as the shape {shape} says, got {found}")
+    if dtype == "int64":
+        array = np.array([_integer(item) for item in data], dtype=np.int64)
+    else:
+        with np.errstate(over="ignore"):
+            array = np.array([_number(item) for item in data], dtype=dtype)
+    array = array.reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def _restored(name: str, value: Any) -> Any:
+    if name in _ARRAYS:
+        return _array(value)
+    if name == "history":
+        history = History(**{item.name: _array(value[item.name]) for item in fields(History)})
+        shapes = {getattr(history, item.name).shape for item in fields(History)}
+        if shapes != {(len(history),)}:
+            raise ValueError("its columns differ in length")
+        return history
+    if name == "status":
+        return Status[value]
+    if name in _NUMBERS:
+        return _number(value)
+    if name in _INTEGERS:
+        return _integer(value)
+    if name in _NAMES:
+        return None if value is None else tuple(_instance(item, str) for item in _instance(value, list))
+    return _instance(value, {"valid": bool, "settings": dict}.get(name, str))
+
+
+def _instance(value: Any, wanted: type) -> Any:
+    if not isinstance(value, wanted):
+        raise TypeError(f"{type(value).__name__} instead of {wanted.__name__}")
+    return value
+
+
+def _number(value: Any) -> float:
+    if value in ("nan", "inf", "-inf") or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return float(value)
+    raise TypeError(f"{str(value)[:80]!r} instead of a number")
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _integer(value: Any) -> int:
+    if not _is_integer(value):
+        raise TypeError(f"{str(value)[:80]!r} instead of an integer")
+    return int(value)
+
+
+def _refuse_unfit(one: Explanation) -> None:
+    """What each part says on its own must also fit together."""
+    if len({one.x.shape, one.x0.shape, one.perturbed.shape}) > 1 or one.scale.shape not in ((), one.x.shape):
+        raise DataError(f"expected x, x0, perturbed and scale of one shape, got {one.x.shape}, {one.x0.shape}, ...")
+    if not np.isfinite(one.x0).all() or not (one.scale > 0).all():
+        raise DataError("expected a finite x0 and scale > 0")
+    classes = one.scores_before.size
+    if one.scores_before.ndim != 1 or one.scores_after.shape != (classes,):
+        raise DataError(
+            f"expected two vectors of scores, got shapes {one.scores_before.shape} and {one.scores_after.shape}"
+        )
+    for name in ("label", "contrast_label"):
+        # -1: not known. Without scores the label is what the caller said.
+        if getattr(one, name) < -1 or 0 < classes <= getattr(one, name):
+            raise DataError(f"expected {name} in -1..{classes - 1}, got {getattr(one, name)}")
+    if one.kind not in ("PP", "PN"):
+        raise DataError(f"expected kind PP or PN, got {one.kind[:80]!r}")
+    for name, count in (("feature_names", one.x0.size), ("class_names", classes)):
+        names = getattr(one, name)
+        if names is not None and len(names) != count:
+            raise DataError(f"expected {count} {name}, got {len(names)}")
