@@ -58,6 +58,7 @@ types: $(FULL)
 	$(PY) -m mypy
 
 unit: $(FULL)
+	@$(PY) -m tests.chromium
 	$(PY) -m pytest -q -n $(WORKERS) --cov --cov-report=
 	$(PY) -m coverage report --skip-covered --skip-empty
 	$(PY) -m coverage report --include=$(CORE_FILES) --fail-under=$(COVERAGE_FLOOR)
