@@ -46,8 +46,8 @@ def _overlay(one: Explanation, how: Picture) -> Pixels:
         reach = float(np.max(sign * change))
         if reach <= 0:
             continue
-        ends = ramp_of(one.kind, 0.0, 1.0) if sign > 0 else ramp_of(one.kind, -1.0, 0.0)[::-1]
-        tint, hue = (np.array([int(end[i : i + 2], 16) / 255 for i in (1, 3, 5)]) for end in ends)
+        ramp = ramp_of(one.kind, 0.0, 1.0) if sign > 0 else ramp_of(one.kind, -1.0, 0.0)[::-1]
+        tint, hue = (np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]) for _, colour in ramp)
         where = sign * change > 0
         shown[where] = tint + (hue - tint) * (sign * change[where] / reach)[:, None]
     return shown

@@ -1,0 +1,107 @@
+"""The commands, and how each ends: exit codes, and errors as one sentence instead of a traceback."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import zomirror
+from zomirror.cli import bench, explain, minimize, report, runs, train
+from zomirror.cli.show import warn
+from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
+
+OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+
+
+class Terminated(BaseException):
+    """SIGTERM came; not an Exception, so that nobody takes it for a failure of a model."""
+
+
+class Commands(TyperGroup):
+    """The commands of zomirror; --debug may stand anywhere."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take --debug out, wherever it stands before a `--`."""
+        end = args.index("--") if "--" in args else len(args)
+        ctx.meta["debug"] = "--debug" in args[:end]
+        return super().parse_args(ctx, [arg for i, arg in enumerate(args) if arg != "--debug" or i > end])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an error becomes its sentence and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            warn("stopped by Ctrl-C")
+            raise typer.Exit(INTERRUPTED) from None
+        except Terminated:
+            warn("stopped by SIGTERM")
+            raise typer.Exit(TERMINATED) from None
+        except ZomirrorError as error:
+            self._explain(ctx, str(error))
+            raise typer.Exit(USAGE if isinstance(error, ArgumentError | ArgumentTypeError) else FAILED) from None
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except OSError as error:
+            self._explain(ctx, str(error))
+            raise typer.Exit(FAILED) from None
+        except Exception as error:
+            if _is_usage(error):
+                raise
+            self._explain(ctx, f"{type(error).__name__}: {error} (this should not happen; --debug shows where)")
+            raise typer.Exit(FAILED) from None
+
+    @staticmethod
+    def _explain(ctx: Any, sentence: str) -> None:
+        if ctx.meta.get("debug"):
+            warn(traceback.format_exc().rstrip())
+        warn(f"error: {sentence}")
+
+
+def _is_usage(error: Exception) -> bool:
+    """Whether typer prints this error itself: a wrong option, a missing argument."""
+    return hasattr(error, "exit_code") and hasattr(error, "format_message")
+
+
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"zomirror {zomirror.__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    name="zomirror",
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done; 1 failed, or no valid explanation was found; 2 wrong usage; "
+    "130 stopped by Ctrl-C; 143 stopped by SIGTERM.",
+)
+
+
+@app.callback()
+def zomirror_(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=lambda wanted: _version(wanted=wanted),
+            is_eager=True,
+            help="Say which version this is.",
+        ),
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
+) -> None:
+    """Explain classifiers that can only be asked, and minimise functions that can only be asked."""
+
+
+app.command("explain")(explain.explain)
+app.command("minimize")(minimize.minimize)
+app.command("report")(report.report)
+app.add_typer(runs.app, name="runs")
+app.command("train")(train.train)
+app.command("bench")(bench.bench)

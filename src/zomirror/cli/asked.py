@@ -1,0 +1,97 @@
+"""What `zomirror explain` asks of the library, input by input."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.cli.inputs import Input
+from zomirror.cli.model import Model
+from zomirror.cli.progress import meter
+from zomirror.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from zomirror.contrast import Explanation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """The model and the options that hold for every input."""
+
+    model: Model
+    options: dict[str, Any]
+    seed: int
+    bounds: tuple[float, float] | None
+    baseline: float | None
+    signed: bool
+    mean: tuple[float, ...] | None
+    std: tuple[float, ...] | None
+    class_names: tuple[str, ...] | None
+    repeat: list[str]
+    """The options as typed, for the command that repeats one explanation."""
+
+    def explain(self, given: Input, kind: str, *, show: bool) -> Explanation:
+        """The PP or PN of one input, with the command that repeats it among its settings."""
+        from zomirror.contrast import explain
+
+        bounds, baseline = self._units(given)
+        with meter(f"{kind} of {given.name}", self.options["budget"], show=show) as told:
+            found = explain(
+                self.model.ask,
+                self._normalised(given.x),
+                kind=kind,
+                bounds=bounds,
+                rng=self.seed,
+                baseline=self._normalised(baseline) if kind == "PP" else 0.0,
+                signed=kind == "PN" and (self.signed or given.bounds is not None),
+                mean=self._like(self.mean, given.x) if self._normalises else None,
+                std=self._like(self.std, given.x) if self._normalises else None,
+                feature_names=given.feature_names,
+                class_names=self.class_names,
+                callback=lambda now: told.update(now.nfev, now.fun, now.best),
+                **self.options,
+            )
+        words = ["zomirror", "explain", self.model.name, given.name, "--kind", kind, "--seed", str(self.seed)]
+        written = {"model": self.model.name, "input": given.name, "command": shlex.join([*words, *self.repeat])}
+        return replace(found, settings=found.settings | written)
+
+    @property
+    def _normalises(self) -> bool:
+        if (self.mean is None) != (self.std is None):
+            raise ArgumentError("expected both --mean and --std, or neither")
+        return self.mean is not None and self.std is not None and (any(self.mean) or set(self.std) != {1.0})
+
+    def _units(self, given: Input) -> tuple[Any, Any]:
+        """Bounds and baseline in raw units: as typed, those of the table, or 0,1 and 0."""
+        shape = given.x.shape
+        bounds: Any = self.bounds
+        if bounds is None:
+            bounds = (0.0, 1.0) if given.bounds is None else tuple(side.reshape(shape) for side in given.bounds)
+        baseline: Any = self.baseline
+        if baseline is None:
+            baseline = 0.0 if given.mean is None else given.mean.reshape(shape)
+        return bounds, np.broadcast_to(np.asarray(baseline, dtype=given.x.dtype), shape)
+
+    def _normalised(self, x: NDArray[Any]) -> NDArray[Any]:
+        if not self._normalises:
+            return x
+        return ((x - self._like(self.mean, x)) / self._like(self.std, x)).astype(x.dtype)
+
+    @staticmethod
+    def _like(values: tuple[float, ...] | None, x: NDArray[Any]) -> NDArray[np.float64]:
+        """One value for all features, one per channel (first axis, or last), or one per feature."""
+        given = np.array(values)
+        if given.size == x.size:
+            return given.reshape(x.shape)
+        if x.ndim > 1 and given.size == x.shape[0]:
+            given = given.reshape(-1, *(1,) * (x.ndim - 1))
+        try:
+            return np.broadcast_to(given, x.shape)
+        except ValueError:
+            raise ArgumentError(
+                f"expected --mean and --std with one number, or one for each channel of {x.shape}, got {given.size}"
+            ) from None

@@ -1,0 +1,156 @@
+"""`zomirror explain [MODEL] INPUT...`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zomirror.cli.asked import Asked
+from zomirror.cli.inputs import is_digits, read_inputs
+from zomirror.cli.model import load_model
+from zomirror.cli.options import L1, L2, Json, Quiet, Seed, numbers, pair, repeated, shape_of
+from zomirror.cli.saved import Saved
+from zomirror.cli.show import say, say_json, warn
+from zomirror.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from zomirror.contrast import Explanation
+
+
+class Kind(StrEnum):
+    """What to look for."""
+
+    PP = "PP"
+    PN = "PN"
+    BOTH = "both"
+
+
+class Loss(StrEnum):
+    """What is descended."""
+
+    HINGE = "hinge"
+    SOFTPLUS = "softplus"
+
+
+def explain(
+    context: typer.Context,
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[MODEL] INPUT",
+            help="MODEL: an .onnx file, module:function or lenet; without it, digits are shown to lenet. "
+            "INPUT: a .png, .jpg, .npy or .csv file (FILE:ROWS for some rows), or digits:N of the bundled ones.",
+        ),
+    ],
+    kind: Annotated[
+        Kind, typer.Option(help="PP: what alone keeps the class. PN: what would change it.", case_sensitive=False)
+    ] = Kind.BOTH,
+    l1: L1 = 0.1,
+    l2: L2 = 0.1,
+    kappa: Annotated[float, typer.Option(help="By how much a class must win, in units of the scores.")] = 0.0,
+    budget: Annotated[int, typer.Option(help="Queries that each explanation may use.")] = 10_000,
+    bounds: Annotated[
+        str | None,
+        typer.Option(metavar="LOWER,UPPER", help="Of inputs. Without it 0,1; for a .csv the range of each column."),
+    ] = None,
+    baseline: Annotated[
+        float | None,
+        typer.Option(help="What an absent feature is. Without it 0; for a .csv the mean of each column."),
+    ] = None,
+    *,
+    signed: Annotated[
+        bool, typer.Option("--signed", help="A PN may take away, too. For a .csv it always may.")
+    ] = False,
+    label: Annotated[int | None, typer.Option(help="Explain this class instead of the predicted one.")] = None,
+    target: Annotated[int | None, typer.Option(help="The class that a PN must reach.")] = None,
+    loss: Annotated[Loss, typer.Option(help="What is descended.")] = Loss.HINGE,
+    search: Annotated[int, typer.Option(help="Try so many strengths of the penalty and keep the sparsest.")] = 0,
+    seed: Seed = 0,
+    shape: Annotated[str | None, typer.Option(metavar="SIDES", help="Of one input, such as 3,32,32.")] = None,
+    mean: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="The model takes (input - mean) / std; one or one a channel.")
+    ] = None,
+    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.")] = None,
+    class_names: Annotated[str | None, typer.Option(metavar="NAMES", help="With commas between them.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Leave out of the .csv; repeatable.")] = None,
+    out: Annotated[Path, typer.Option(file_okay=False, help="Where pictures and .json files go.")] = Path(
+        "explanations"
+    ),
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say which few features hold up a model's decision: a part that alone keeps it, a change that turns it."""
+    first, texts = _split(what)
+    if target is not None and kind is not Kind.PN:
+        raise ArgumentError("expected --kind PN with --target: a PP keeps the class")
+    model = load_model(first)
+    options: dict[str, Any] = {"l1": l1, "l2": l2, "kappa": kappa, "budget": budget, "loss": loss.value}
+    asked = Asked(
+        model,
+        options | {"search": search, "label": label, "target": target},
+        seed=seed,
+        bounds=pair("--bounds", bounds),
+        baseline=baseline,
+        signed=signed,
+        mean=numbers("--mean", mean) or model.mean,
+        std=numbers("--std", std) or model.std,
+        class_names=tuple(class_names.split(",")) if class_names else None,
+        repeat=repeated(context, without=("what", "kind", "seed", "out", "json", "quiet")),
+    )
+    inputs = read_inputs(texts, shape=shape_of(shape) or model.shape, drop=tuple(drop or ()))
+    kinds = ("PP", "PN") if kind is Kind.BOTH else (kind.value,)
+    found: list[Explanation] = []
+    saved = Saved(out)
+    try:
+        for given in inputs:
+            explained = []
+            for one in kinds:
+                explained.append(asked.explain(given, one, show=not (json or quiet)))
+                saved.keep(given.name, explained[-1])
+            found += explained
+            if not json:
+                _tell(given.name, explained, saved)
+    finally:
+        if len(found) < len(inputs) * len(kinds) and saved.files:
+            warn(f"{len(saved.files)} files of what was done are in {out}")
+    saved.overview(found)
+    if json:
+        say_json([_summary(one, saved) for one in found])
+    else:
+        say(f"pictures and .json files are in {out}; a page of them: zomirror report {out}")
+    if not all(one.valid for one in found):
+        raise typer.Exit(1)
+
+
+def _split(what: list[str]) -> tuple[str, list[str]]:
+    """MODEL and the inputs; digits need no model to be named."""
+    if is_digits(what[0]):
+        return "lenet", what
+    if len(what) < 2:
+        raise ArgumentError(f"expected MODEL and at least one INPUT, got only {what[0]!r}")
+    return what[0], what[1:]
+
+
+def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:
+    """The answer in words, and a line for each explanation."""
+    from zomirror.report.words import answer
+
+    say(f"{name}: {answer(explained)}.")
+    for one in explained:
+        valid = "valid" if one.valid else "not valid"
+        counts = f"{one.nnz} features, F {one.objective:.4g}, {one.nfev:,} queries"
+        say(f"  {one.kind}  {valid}, {counts}: {saved.of(one)[1]}")
+
+
+def _summary(one: Explanation, saved: Saved) -> dict[str, Any]:
+    """What a script wants to know; the arrays are in the file."""
+    names = ("kind", "valid", "label", "contrast_label", "nnz", "l1_norm", "l2_norm", "objective", "margin")
+    found = {name: getattr(one, name) for name in (*names, "nfev", "sent", "seed", "status", "message")}
+    scores = {"scores_before": one.scores_before.tolist(), "scores_after": one.scores_after.tolist()}
+    text, picture = saved.of(one)
+    words = {"label_name": one.name_of(one.label), "contrast_name": one.name_of(one.contrast_label)}
+    where = {"file": str(text), "picture": str(picture), "command": one.settings["command"]}
+    return {"input": one.settings["input"]} | found | words | scores | where

@@ -1,0 +1,208 @@
+"""INPUT on the command line: pictures, .npy arrays, rows of a .csv, bundled digits."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.errors import ArgumentError, DataError
+
+PICTURES = (".png", ".jpg", ".jpeg")
+_ROWS = re.compile(r"(?P<path>.+\.(?:npy|csv)):(?P<rows>all|[\d,-]+)", re.IGNORECASE)
+MAX_PIXELS = 1 << 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input:
+    """One input in raw units, with the ranges of its table when it comes from one."""
+
+    name: str
+    x: NDArray[Any]
+    feature_names: tuple[str, ...] | None = None
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    """The range of each column of the table."""
+    mean: NDArray[np.float64] | None = None
+    """The mean of each column of the table."""
+
+
+def is_digits(text: str) -> bool:
+    """Whether the input is one of the bundled digits."""
+    return text.startswith("digits:")
+
+
+def read_inputs(texts: list[str], *, shape: tuple[int, ...] | None, drop: tuple[str, ...] = ()) -> list[Input]:
+    """The inputs that the texts name, in order; `shape` is that of one input where it is known."""
+    found: list[Input] = []
+    for text in texts:
+        found += _read(text, shape, drop)
+    return found
+
+
+def _read(text: str, shape: tuple[int, ...] | None, drop: tuple[str, ...]) -> list[Input]:
+    if is_digits(text):
+        return _digits(text, shape)
+    match = _ROWS.fullmatch(text)
+    path, rows = (Path(match["path"]), match["rows"]) if match else (Path(text), None)
+    suffix = path.suffix.lower()
+    if suffix not in (*PICTURES, ".npy", ".csv"):
+        raise ArgumentError(
+            f"expected INPUT as digits:N, a .png, .jpg, .npy or .csv file (with :ROWS for some rows of a table), "
+            f"got {text!r}"
+        )
+    if not path.is_file():
+        raise ArgumentError(f"expected INPUT to be a file that exists, got {str(path)!r}")
+    if suffix == ".npy":
+        return _array(path, rows, shape)
+    if suffix == ".csv":
+        return _table(path, rows or "all", shape, drop)
+    return [Input(text, _picture(path, shape))]
+
+
+def _digits(text: str, shape: tuple[int, ...] | None) -> list[Input]:
+    """`digits:7` is the first of the two sevens, `digits:7b` the second; `digits:1,7` and `digits:all` are several."""
+    from zomirror import datasets
+
+    data = datasets.digits()
+    wanted = text.removeprefix("digits:")
+    names = [f"{n}{s}" for n in range(10) for s in ("", "b")] if wanted == "all" else wanted.split(",")
+    found = []
+    for name in names:
+        if not re.fullmatch(r"\d[ab]?", name):
+            raise ArgumentError(
+                f"expected digits:N with N in 0..9 (7b is the second seven) or digits:all, got {text!r}"
+            )
+        place = np.flatnonzero(data.labels == int(name[0]))[int(name.endswith("b"))]
+        image = data.images[place].astype(np.float32)[None] / np.float32(255)
+        found.append(Input(f"digits:{name}", _shaped(image, shape, f"digits:{name}")))
+    return found
+
+
+def _picture(path: Path, shape: tuple[int, ...] | None) -> NDArray[Any]:
+    """The pixels in [0, 1], channels first unless `shape` has them last; grey or in colours as `shape` says."""
+    from PIL import Image
+
+    channels, last = _channels(shape)
+    try:
+        with Image.open(path, formats=("PNG", "JPEG")) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise DataError(f"expected at most {MAX_PIXELS:,} pixels, got {image.width} x {image.height} in {path}")
+            grey = channels == 1 or (channels is None and image.mode in ("1", "L", "LA"))
+            pixels = np.asarray(image.convert("L" if grey else "RGB"), dtype=np.float32) / np.float32(255)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise DataError(f"expected a picture, got {str(path)!r}, which cannot be read: {error}") from error
+    pixels = pixels[..., None] if grey else pixels
+    return _shaped(pixels if last else np.moveaxis(pixels, -1, 0), shape, str(path))
+
+
+def _channels(shape: tuple[int, ...] | None) -> tuple[int | None, bool]:
+    """How many channels a picture of this shape has, and whether they come last."""
+    if shape is None:
+        return None, False
+    if len(shape) == 2:
+        return 1, False
+    if len(shape) == 3 and shape[0] in (1, 3):
+        return shape[0], False
+    if len(shape) == 3 and shape[2] in (1, 3):
+        return shape[2], True
+    return None, False
+
+
+def _array(path: Path, rows: str | None, shape: tuple[int, ...] | None) -> list[Input]:
+    """The whole array is one input, unless rows are asked for."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"expected an array, got {str(path)!r}, which cannot be read: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise DataError(f"expected one array as numpy.save writes it, got {str(path)!r} with several")
+    if rows is None:
+        return [Input(str(path), _shaped(np.array(array), shape, str(path)))]
+    if array.ndim < 2:
+        raise ArgumentError(
+            f"expected an array of inputs for {path}:{rows}, got shape {array.shape}: leave out :{rows}"
+        )
+    return [
+        Input(f"{path}:{i}", _shaped(np.array(array[i]), shape, f"{path}:{i}")) for i in _chosen(rows, len(array), path)
+    ]
+
+
+def _table(path: Path, rows: str, shape: tuple[int, ...] | None, drop: tuple[str, ...]) -> list[Input]:
+    names, values = _numbers(path, drop)
+    low, high, mean = values.min(axis=0), values.max(axis=0), values.mean(axis=0)
+    return [
+        Input(f"{path}:{i}", _shaped(values[i], shape, f"{path}:{i}"), names, (low, high), mean)
+        for i in _chosen(rows, len(values), path)
+    ]
+
+
+def _numbers(path: Path, drop: tuple[str, ...]) -> tuple[tuple[str, ...] | None, NDArray[np.float64]]:
+    """The names of the columns, if the first line has them, and the numbers."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"expected a table, got {str(path)!r}, which cannot be read: {error}") from error
+    if not lines:
+        raise DataError(f"expected rows of numbers, got the empty file {str(path)!r}")
+    head = None if all(map(_is_number, lines[0])) else lines.pop(0)
+    unknown = [name for name in drop if name not in (head or [])]
+    if unknown:
+        known = ", ".join(head or []) or "none has a name"
+        raise ArgumentError(f"expected --drop to name columns of {path} ({known}), got {unknown[0]!r}")
+    kept = [i for i in range(len(head or lines[0])) if head is None or head[i] not in drop]
+    rows = []
+    for number, line in enumerate(lines, 1 if head is None else 2):
+        if len(line) != len(head or lines[0]):
+            raise DataError(f"{path}, line {number}: expected {len(head or lines[0])} columns, got {len(line)}")
+        bad = [i for i in kept if not _is_number(line[i])]
+        if bad:
+            column = head[bad[0]] if head else bad[0] + 1
+            raise DataError(
+                f"{path}, line {number}: expected a number in column {column}, got {line[bad[0]]!r}: use --drop"
+            )
+        rows.append([float(line[i]) for i in kept])
+    if not rows:
+        raise DataError(f"expected rows of numbers, got only the names of columns in {str(path)!r}")
+    return tuple(head[i] for i in kept) if head else None, np.array(rows)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _chosen(rows: str, count: int, path: Path) -> list[int]:
+    """`all`, `3`, `0-4` or `1,5,7-9`, counted from 0."""
+    if rows == "all":
+        return list(range(count))
+    found: list[int] = []
+    for part in rows.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ArgumentError(f"expected rows such as 3, 0-4 or 1,5, got {rows!r} for {path}")
+        found += range(int(first), int(last or first) + 1)
+    outside = [i for i in found if i >= count]
+    if outside or not found:
+        raise ArgumentError(f"expected rows in 0..{count - 1} of {path}, got {rows!r}")
+    return found
+
+
+def _shaped(x: NDArray[Any], shape: tuple[int, ...] | None, name: str) -> NDArray[Any]:
+    """`x` in the shape that the model takes; only axes of length one, or a flat order, are rearranged."""
+    if shape is None or x.shape == shape:
+        return x
+    same = [side for side in x.shape if side != 1] == [side for side in shape if side != 1]
+    if not same and (x.size != int(np.prod(shape)) or min(x.ndim, len(shape)) > 1):
+        raise ArgumentError(
+            f"expected an input of shape {shape}, got {x.shape} from {name}: resize it, or give --shape"
+        )
+    return x.reshape(shape)

@@ -1,0 +1,147 @@
+"""`zomirror minimize module:function`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from zomirror import presets
+from zomirror.cli.model import load_object
+from zomirror.cli.options import L1, L2, Json, Quiet, Seed, pair
+from zomirror.cli.progress import meter
+from zomirror.cli.show import say, say_json
+from zomirror.errors import ArgumentError, DataError
+from zomirror.minimize import minimize as minimise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zomirror.descent import MirrorDescent
+    from zomirror.result import Result
+
+
+class Name(StrEnum):
+    """The named methods."""
+
+    ADA_EXPMD = "zo_ada_expmd"
+    EXPMD = "zo_expmd"
+    ADA_PSGD = "zo_ada_psgd"
+    PSGD = "zo_psgd"
+
+
+class Returns(StrEnum):
+    """Which iterate is the answer."""
+
+    LAST = "last"
+    BEST = "best"
+    RANDOM = "random"
+
+
+def minimize(
+    function: Annotated[
+        str, typer.Argument(metavar="MODULE:FUNCTION", help="Maps points (n, d) to n values; found from here, too.")
+    ],
+    x0: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Where to begin.")] = None,
+    dim: Annotated[int | None, typer.Option(min=1, help="Begin at 0 in so many dimensions.")] = None,
+    l1: L1 = 0.0,
+    l2: L2 = 0.0,
+    bounds: Annotated[str | None, typer.Option(metavar="LOWER,UPPER", help="Of every coordinate.")] = None,
+    budget: Annotated[int, typer.Option(help="Queries that may be used.")] = 10_000,
+    method: Annotated[Name, typer.Option(help="The two without `ada` need --eta.")] = Name.ADA_EXPMD,
+    eta: Annotated[
+        float | None, typer.Option(help="Step size of zo_expmd and zo_psgd (larger: shorter steps).")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(help="Queries for one gradient estimate.")] = 200,
+    *,
+    one_by_one: Annotated[
+        bool, typer.Option("--one-by-one", help="The function maps one point (d,) to a number.")
+    ] = False,
+    returns: Annotated[Returns, typer.Option(help="Which iterate is the answer.")] = Returns.LAST,
+    maxiter: Annotated[int | None, typer.Option(help="Stop after so many iterations.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    target: Annotated[float | None, typer.Option(help="Stop when the objective falls to this.")] = None,
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Write the answer there.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box, f known only by its values."""
+    fun = load_object(function, "FUNCTION")
+    box = pair("--bounds", bounds)
+    start = _start(x0, dim, box)
+    with meter(function, budget, show=not (json or quiet)) as told:
+        result = minimise(
+            fun,
+            start,
+            l1=l1,
+            l2=l2,
+            bounds=box,
+            budget=budget,
+            method=_method(method, eta, batch_size),
+            rng=seed,
+            vectorized=not one_by_one,
+            callback=lambda now: told.update(now.nfev, now.fun),
+            returns=returns.value,
+            maxiter=maxiter,
+            max_time=max_time,
+            target=target,
+        )
+    if out is not None:
+        _save(out, result.x)
+    if json:
+        say_json(_summary(result, out))
+    else:
+        _tell(result, budget, out)
+    if not result.success:
+        raise typer.Exit(1)
+
+
+def _start(x0: Path | None, dim: int | None, box: tuple[float, float] | None) -> NDArray[Any]:
+    if (x0 is None) == (dim is None):
+        raise ArgumentError("expected --x0 FILE.npy or --dim N, and not both")
+    if x0 is None:
+        return np.clip(np.zeros(dim or 0), *(box or (0.0, 0.0)))
+    try:
+        found = np.load(x0, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"expected --x0 to be an array, got {str(x0)!r}, which cannot be read: {error}") from error
+    if not isinstance(found, np.ndarray):
+        raise DataError(f"expected --x0 to be one array as numpy.save writes it, got {str(x0)!r} with several")
+    return found
+
+
+def _method(name: Name, eta: float | None, batch_size: int) -> MirrorDescent:
+    constant = name in (Name.EXPMD, Name.PSGD)
+    if constant != (eta is not None):
+        raise ArgumentError(
+            f"expected --eta with {name.value}" if constant else f"expected no --eta: {name.value} finds its own steps"
+        )
+    make = getattr(presets, name.value)
+    found: MirrorDescent = make(eta, batch_size) if constant else make(batch_size)
+    return found
+
+
+def _save(path: Path, x: NDArray[Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:  # numpy.save would add .npy to another name
+        np.save(file, x)
+
+
+def _tell(result: Result, budget: int, out: Path | None) -> None:
+    say(f"{result.message}")
+    say(f"F {result.fun:.6g} (f {result.f:.6g}), {result.nfev:,} of {budget:,} queries, {result.nit:,} iterations")
+    largest = np.argsort(-np.abs(result.x), kind="stable")[:5]
+    shown = ", ".join(f"x[{i}] = {result.x[i]:.4g}" for i in largest if result.x[i])
+    say(f"{np.count_nonzero(result.x):,} of {result.x.size:,} coordinates are not 0" + (f": {shown}" if shown else ""))
+    if out is not None:
+        say(f"x is in {out}")
+
+
+def _summary(result: Result, out: Path | None) -> dict[str, Any]:
+    names = ("fun", "f", "nfev", "sent", "nit", "status", "message", "success", "stationarity", "seed")
+    found = {name: getattr(result, name) for name in names}
+    return found | {"nnz": int(np.count_nonzero(result.x)), "dim": result.x.size, "file": str(out) if out else None}

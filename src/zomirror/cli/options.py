@@ -1,0 +1,61 @@
+"""Options that hold several numbers, and options that commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from zomirror.errors import ArgumentError
+
+L1 = Annotated[float, typer.Option(help="Weight of |x|_1: larger is sparser.")]
+L2 = Annotated[float, typer.Option(help="Weight of |x|_2^2 / 2: larger is smaller.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same answer.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No live progress.")]
+
+
+def numbers(name: str, text: str | None) -> tuple[float, ...] | None:
+    """`0.49,0.48,0.45` as numbers."""
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ArgumentError(f"expected {name} as numbers with commas between them, got {text!r}") from None
+
+
+def pair(name: str, text: str | None) -> tuple[float, float] | None:
+    """`0,1` as two numbers."""
+    found = numbers(name, text)
+    if found is None:
+        return None
+    if len(found) != 2:
+        raise ArgumentError(f"expected {name} as LOWER,UPPER, got {text!r}")
+    return found[0], found[1]
+
+
+def shape_of(text: str | None) -> tuple[int, ...] | None:
+    """`1,28,28` as a shape."""
+    found = numbers("--shape", text)
+    if found is None:
+        return None
+    if not all(side == int(side) and side > 0 for side in found):
+        raise ArgumentError(f"expected --shape as positive integers with commas between them, got {text!r}")
+    return tuple(int(side) for side in found)
+
+
+def repeated(context: typer.Context, *, without: Sequence[str]) -> list[str]:
+    """The options that differ from their defaults, as they are typed."""
+    words: list[str] = []
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if parameter.name in without or value in (None, [], ()) or value == parameter.default:
+            continue
+        flag = parameter.opts[0]
+        if value is True:
+            words.append(flag)
+        else:
+            words += [word for item in (value if isinstance(value, list) else [value]) for word in (flag, str(item))]
+    return words

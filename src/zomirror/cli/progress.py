@@ -1,0 +1,79 @@
+"""A line that lives while a search runs: objective, best valid, queries of the budget, queries a second, time left."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+BAR = 16
+"""Columns of the bar, where the window has room for it."""
+
+
+class Meter:
+    """What has been reached, drawn in whatever room the window has."""
+
+    def __init__(self, what: str, budget: int) -> None:
+        self.what, self.budget = what, budget
+        self.used, self.objective, self.best = 0, math.nan, math.nan
+        self._began = time.monotonic()
+
+    def update(self, used: int, objective: float, best: float = math.nan) -> None:
+        """Queries used so far, F at the iterate, and F at the best valid point."""
+        self.used, self.objective, self.best = used, objective, best
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        """The longest line that fits."""
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        lines = self.lines()
+        if options.max_width > len(lines[0]) + BAR:
+            grid = Table.grid(padding=(0, 1))
+            grid.add_row(Text(lines[0]), ProgressBar(self.budget, self.used, width=BAR))
+            yield grid
+        else:
+            fitting = (line for line in lines if len(line) < options.max_width)
+            yield Text(next(fitting, lines[-1]), no_wrap=True, overflow="crop")
+
+    def lines(self) -> list[str]:
+        """The same in fewer and fewer words."""
+        rate = self.used / max(time.monotonic() - self._began, 1e-9)
+        left = f"{math.ceil((self.budget - self.used) / rate):,} s left" if rate else ""
+        reached = [f"F {self.objective:.4g}"] if math.isfinite(self.objective) else []
+        reached += [f"best valid {self.best:.4g}"] if math.isfinite(self.best) else []
+        counted = f"{self.used:,} of {self.budget:,} queries"
+        speed = [f"{rate:,.0f}/s"] if rate else []
+        some = [
+            [self.what, *reached, counted, *speed, left],
+            [self.what, *reached, f"{self.used:,}/{self.budget:,}", left],
+            [*reached, f"{self.used:,}/{self.budget:,}", left],
+            [*reached, f"{self.used:,}/{self.budget:,}"],
+            [*reached[-1:], f"{self.used:,}/{self.budget:,}"],
+            [f"{self.used / self.budget:.0%}"],
+        ]
+        return [", ".join(filter(None, parts)) for parts in some]
+
+
+@contextmanager
+def meter(what: str, budget: int, *, show: bool) -> Iterator[Meter]:
+    """A live line on a terminal, gone when the work is done; nothing where standard error is no terminal."""
+    told = Meter(what, budget)
+    if not show:
+        yield told
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(stderr=True)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield told
+        return
+    with Live(told, console=console, transient=True, refresh_per_second=8):
+        yield told

@@ -1,0 +1,59 @@
+"""Files of explanations: a .json and a picture of each, and one picture of all."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from zomirror.contrast import Explanation
+
+
+class Saved:
+    """A directory that is made when the first file comes; a file of the same name is replaced."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: list[Path] = []
+        self._of: dict[int, tuple[Path, Path]] = {}
+
+    def keep(self, name: str, one: Explanation) -> None:
+        """Write its .json, then its picture."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        stem = self._free(f"{file_name(name)}-{one.kind}")
+        text, image = self.folder / f"{stem}.json", self.folder / f"{stem}.png"
+        text.write_text(one.to_json(), encoding="utf-8")
+        self.files.append(text)
+        self._draw(image, one.plot())
+        self._of[id(one)] = (text, image)
+
+    def of(self, one: Explanation) -> tuple[Path, Path]:
+        """The .json and the picture of an explanation that was kept."""
+        return self._of[id(one)]
+
+    def overview(self, all_: Sequence[Explanation]) -> None:
+        """One picture of the explanations of several inputs."""
+        if len({one.x0.tobytes() for one in all_}) > 1:
+            from zomirror.contrast.plot import plot_grid
+
+            self._draw(self.folder / "overview.png", plot_grid(all_))
+
+    def _draw(self, path: Path, figure: Figure) -> None:
+        figure.savefig(path)
+        self.files.append(path)
+
+    def _free(self, stem: str) -> str:
+        """The name, or the name with a number when this call already gave it away."""
+        taken = {path.stem for path in self.files}
+        return next(s for s in (stem, *(f"{stem}-{i}" for i in range(2, len(taken) + 3))) if s not in taken)
+
+
+def file_name(name: str) -> str:
+    """The name of an input as the name of a file: letters, digits, dot and hyphen."""
+    plain = re.sub(r"\.(?:png|jpe?g|npy|csv)\b", "", name, flags=re.IGNORECASE)
+    return re.sub(r"[^\w.-]+", "-", plain).strip("-.")[-80:] or "input"

@@ -1,0 +1,39 @@
+"""What the commands print: answers to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from zomirror.contrast.stored import plain
+
+
+def say(text: str = "") -> None:
+    """A line of the answer."""
+    typer.echo(text)
+
+
+def warn(text: str) -> None:
+    """A line beside the answer."""
+    typer.echo(text, err=True)
+
+
+def say_json(document: Any) -> None:
+    """The answer for a script; numbers that JSON does not have are strings."""
+    typer.echo(json.dumps(plain(document), indent=2, allow_nan=False))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> list[str]:
+    """Columns of equal width; those named in `right` are aligned on the right."""
+    widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
+    lines = []
+    for line in (head, *rows):
+        cells = [
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for name, cell, width in zip(head, line, widths, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
