@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import zomirror as zm
+from tests.test_estimator import told
 from zomirror.arrays import Array, Values
 from zomirror.directions import Key, key_of
 
@@ -61,7 +62,7 @@ def estimates(f: Waves, x: Array, nu: float, tilt: Values | None = None) -> Valu
         query = one.ask(None, problem, x, t, (0, 0))
         points = query.points()
         values = f(points) + (0 if tilt is None else points @ tilt)
-        found.append(one.tell(None, query, values)[0].gradient)
+        found.append(told(one, query, values))
     return np.array(found)
 
 
@@ -75,7 +76,7 @@ def test_lemma_2a_bias(seed: int, nu: float) -> None:
     problem = zm.Problem(D, np.dtype(np.float64), zm.ElasticNet(), zm.Box())
     everything = zm.TwoPoint(2**D, AllSigns(), nu)
     query = everything.ask(None, problem, x, 0, (0, 0))
-    mean = everything.tell(None, query, f(query.points()))[0].gradient
+    mean = told(everything, query, f(query.points()))
     np.testing.assert_allclose(mean, estimates(f, x, nu).mean(axis=0), rtol=1e-7, atol=1e-9)
     bias = float(np.abs(mean - f.gradient(x)).max())
     assert bias <= nu * D * f.smoothness / 2
@@ -114,7 +115,7 @@ def deviations(d: int, m: int, batches: int) -> Values:
     found = []
     for t in range(batches):
         query = estimator.ask(None, problem, np.zeros(d), t, key_of(m))
-        gradient = estimator.tell(None, query, query.points() @ slope)[0].gradient
+        gradient = told(estimator, query, query.points() @ slope)
         found.append(np.abs(gradient - slope).max() ** 2)
     return np.array(found)
 
@@ -141,5 +142,5 @@ def test_smoothing_with_normal_directions_has_the_gradient_of_the_smoothed_funct
     for directions in (zm.gaussian, zm.sphere, zm.rademacher):
         estimator = zm.TwoPoint(20_000, directions, 0.7)
         query = estimator.ask(None, problem, x, 0, key_of(1))
-        gradient = estimator.tell(None, query, np.square(query.points()).sum(axis=1))[0].gradient
+        gradient = told(estimator, query, np.square(query.points()).sum(axis=1))
         np.testing.assert_allclose(gradient, 2 * x, atol=0.3)
