@@ -19,9 +19,9 @@ def directory() -> Path:
     """$ZOMIRROR_CACHE, else $XDG_CACHE_HOME/zomirror, else ~/.cache/zomirror; not created by asking."""
     own = os.environ.get("ZOMIRROR_CACHE")
     if own:
-        return Path(own).expanduser()
+        return Path(own).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base).expanduser() if base else Path.home() / ".cache") / "zomirror"
+    return (Path(base).expanduser().absolute() if base else Path.home() / ".cache") / "zomirror"
 
 
 def sha256(path: Path) -> str:

