@@ -112,3 +112,22 @@ PRESETS: list[zm.MirrorDescent] = [
     zm.zo_psgd(20.0, 10),
     zm.zo_ada_psgd(10),
 ]
+
+
+class Counted:
+    """f, with its own count of the rows it was asked for: the other side's view of the budget."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f = f
+        self.rows = 0
+        self.calls = 0
+
+    def __call__(self, points: Any, *rest: Any) -> Any:
+        self.rows += len(points) if points.ndim == 2 else 1
+        self.calls += 1
+        return self.f(points, *rest)
+
+
+def sphere_function(points: Any) -> Any:
+    """|x - 0.5|^2, the least that a test needs of a black box."""
+    return np.square(points - 0.5).sum(axis=-1)

@@ -166,11 +166,10 @@ class _Buffer:
         held = self._lent is not None and self._lent() is not None
         if held or self._memory.size < need:
             self._memory = np.empty(need, np.uint8)
-        # numpy takes the memory for a foreign buffer, so whatever is made of the points keeps this array alive.
-        lent: Array = np.frombuffer(self._memory.data[:need], query.dtype)
+        query.points(start, stop, out=self._memory[:need].view(query.dtype).reshape(shape))
+        # numpy takes this for a foreign buffer, so whatever is made of the points keeps `lent` alive.
+        lent: Array = np.frombuffer(self._memory.data[:need].toreadonly(), query.dtype)
         self._lent = weakref.ref(lent)
-        query.points(start, stop, out=lent.reshape(shape))
-        lent.flags.writeable = False
         return lent.reshape(shape)
 
 
