@@ -42,7 +42,7 @@ def sides(box: zm.Box, d: int) -> tuple[list[float], list[float]]:
         (Bounds([0, 1], [2, INF]), 2, [0, 1], [2, INF]),
         (Bounds(), 2, [-INF, -INF], [INF, INF]),
         (zm.Box(0, np.array([1.0, 2.0])), 2, [0, 0], [1, 2]),
-        (zip([0, 1, 2], [3, 4, 5], strict=True), 3, [0, 1, 2], [3, 4, 5]),
+        pytest.param(zip([0, 1, 2], [3, 4, 5], strict=True), 3, [0, 1, 2], [3, 4, 5], id="zip"),
     ],
     ids=str,
 )

@@ -108,7 +108,7 @@ def test_seeds() -> None:
     assert checks.seed_of(a) != checks.seed_of(np.random.default_rng(3)), "a Generator is used up by what it gives"
 
 
-@pytest.mark.parametrize("rng", [True, 1.5, "0", [1], {}, np.random.RandomState(0), np.random.PCG64(0)], ids=repr)
+@pytest.mark.parametrize("rng", [True, 1.5, "0", [1], {}, np.random.RandomState(0), np.random.PCG64(0)], ids=type)
 def test_seeds_of_other_types_are_refused(rng: Any) -> None:
     with pytest.raises(zm.ArgumentTypeError, match="expected rng to be an integer, a numpy Generator or None"):
         checks.seed_of(rng)
