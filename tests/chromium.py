@@ -43,6 +43,11 @@ def find() -> tuple[str, str] | None:
     return (browser, driver) if browser and driver else None
 
 
+def missing() -> str:
+    """Why there is no browser; an empty string when there is one."""
+    return "" if find() else "chromium and chromedriver are not installed: python -m tests.chromium"
+
+
 def install() -> str:
     """Install both from the distribution; the reason when that cannot be, else an empty string."""
     if find():
@@ -135,7 +140,7 @@ def chromium() -> Iterator[Browser]:
     """A browser with a fresh profile and a driver of its own on a free port of this machine."""
     found = find()
     if found is None:
-        raise RuntimeError(install())
+        raise RuntimeError(missing())
     browser, driver = found
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         log = Path(folder, "driver.log")

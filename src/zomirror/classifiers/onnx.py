@@ -85,6 +85,11 @@ class Onnx:
     def __reduce__(self) -> tuple[type[Onnx], tuple[object, ...]]:
         return Onnx, (self.model, self.output, self.threads, self.batch_rows, self.name)
 
+    @property
+    def input_shape(self) -> tuple[int | None, ...] | None:
+        """The shape of one input, None for a side of any length; None when the file does not tell."""
+        return self._shape[1:] or None
+
     def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
         """Return the scores of `batch`."""
         wanted = self._shape

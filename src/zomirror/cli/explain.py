@@ -10,7 +10,7 @@ import typer
 
 from zomirror.cli.asked import Asked
 from zomirror.cli.inputs import is_digits, read_inputs
-from zomirror.cli.model import load_model
+from zomirror.cli.model import Access, load_model
 from zomirror.cli.options import L1, L2, Json, Quiet, Seed, numbers, pair, repeated, shape_of
 from zomirror.cli.saved import Saved
 from zomirror.cli.show import say, say_json, warn
@@ -37,14 +37,20 @@ class Loss(StrEnum):
 
 def explain(
     context: typer.Context,
-    what: Annotated[
-        list[str],
+    model: Annotated[
+        str,
         typer.Argument(
-            metavar="[MODEL] INPUT",
-            help="MODEL: an .onnx file, module:function or lenet; without it, digits are shown to lenet. "
-            "INPUT: a .png, .jpg, .npy or .csv file (FILE:ROWS for some rows), or digits:N of the bundled ones.",
+            metavar="MODEL",
+            help="An .onnx file, module:function, a URL or lenet. May be left out: digits are shown to lenet.",
         ),
     ],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT",
+            help="A .png, .jpg, .npy or .csv file (FILE:ROWS for some rows), or digits:N of the bundled ones.",
+        ),
+    ] = None,
     kind: Annotated[
         Kind, typer.Option(help="PP: what alone keeps the class. PN: what would change it.", case_sensitive=False)
     ] = Kind.BOTH,
@@ -69,6 +75,13 @@ def explain(
     loss: Annotated[Loss, typer.Option(help="What is descended.")] = Loss.HINGE,
     search: Annotated[int, typer.Option(help="Try so many strengths of the penalty and keep the sparsest.")] = 0,
     seed: Seed = 0,
+    batch_rows: Annotated[int | None, typer.Option(help="Inputs that the model is given at a time, at most.")] = None,
+    remote_model: Annotated[
+        str | None, typer.Option(help="At a URL: the model's name in the Open Inference Protocol.")
+    ] = None,
+    token_env: Annotated[
+        str | None, typer.Option(help="At a URL: the environment variable that holds the bearer token.")
+    ] = None,
     shape: Annotated[str | None, typer.Option(metavar="SIDES", help="Of one input, such as 3,32,32.")] = None,
     mean: Annotated[
         str | None, typer.Option(metavar="NUMBERS", help="The model takes (input - mean) / std; one or one a channel.")
@@ -83,29 +96,29 @@ def explain(
     quiet: Quiet = False,
 ) -> None:
     """Say which few features hold up a model's decision: a part that alone keeps it, a change that turns it."""
-    first, texts = _split(what)
+    first, texts = _split([model, *(inputs or [])])
     if target is not None and kind is not Kind.PN:
         raise ArgumentError("expected --kind PN with --target: a PP keeps the class")
-    model = load_model(first)
+    asked_model = load_model(first, Access(remote_model, token_env, batch_rows))
     options: dict[str, Any] = {"l1": l1, "l2": l2, "kappa": kappa, "budget": budget, "loss": loss.value}
     asked = Asked(
-        model,
+        asked_model,
         options | {"search": search, "label": label, "target": target},
         seed=seed,
         bounds=pair("--bounds", bounds),
         baseline=baseline,
         signed=signed,
-        mean=numbers("--mean", mean) or model.mean,
-        std=numbers("--std", std) or model.std,
+        mean=numbers("--mean", mean) or asked_model.mean,
+        std=numbers("--std", std) or asked_model.std,
         class_names=tuple(class_names.split(",")) if class_names else None,
-        repeat=repeated(context, without=("what", "kind", "seed", "out", "json", "quiet")),
+        repeat=repeated(context, without=("model", "inputs", "kind", "seed", "out", "json", "quiet")),
     )
-    inputs = read_inputs(texts, shape=shape_of(shape) or model.shape, drop=tuple(drop or ()))
+    found_inputs = read_inputs(texts, shape=shape_of(shape) or asked_model.shape, drop=tuple(drop or ()))
     kinds = ("PP", "PN") if kind is Kind.BOTH else (kind.value,)
     found: list[Explanation] = []
     saved = Saved(out)
     try:
-        for given in inputs:
+        for given in found_inputs:
             explained = []
             for one in kinds:
                 explained.append(asked.explain(given, one, show=not (json or quiet)))
@@ -114,7 +127,7 @@ def explain(
             if not json:
                 _tell(given.name, explained, saved)
     finally:
-        if len(found) < len(inputs) * len(kinds) and saved.files:
+        if len(found) < len(found_inputs) * len(kinds) and saved.files:
             warn(f"{len(saved.files)} files of what was done are in {out}")
     saved.overview(found)
     if json:

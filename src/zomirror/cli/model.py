@@ -25,26 +25,52 @@ class Model:
     class_names: tuple[str, ...] | None = None
 
 
-def load_model(text: str) -> Model:
-    """The model that `text` names, ready to be asked."""
-    from zomirror import models  # what follows is loaded only by those who ask a model
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a model is reached: what a URL needs beside itself, and how many rows go into one call."""
 
+    remote_model: str | None = None
+    token_env: str | None = None
+    batch_rows: int | None = None
+
+
+def load_model(text: str, access: Access | None = None) -> Model:
+    """The model that `text` names, ready to be asked."""
+    from zomirror import models  # loaded only by those who ask a model
+    from zomirror.classifiers import as_classifier, onnx_classifier
+
+    access = access or Access()
+    if text.lower().startswith(("http://", "https://")):
+        return _remote(text, access)
+    if access.remote_model or access.token_env:
+        raise ArgumentError(f"expected a URL with --remote-model and --token-env, got MODEL {text!r}")
     if text in models.names():
         card = models.card(text)
-        shape = tuple(int(side) for side in card.facts["input"]["shape"][1:])
-        return Model(text, models.path(text), shape, card.mean, card.std)
-    if text.lower().startswith(("http://", "https://")):
-        raise ArgumentError(f"expected an .onnx file or module:function, got the URL {public(text)!r}")
+        found = onnx_classifier(models.path(text), batch_rows=access.batch_rows)
+        return Model(text, found, _known(found.input_shape), card.mean, card.std)
     if text.lower().endswith(".onnx"):
         if not Path(text).is_file():
             raise ArgumentError(f"expected MODEL to be a file that exists, got {text!r}")
-        return Model(text, text)
+        found = onnx_classifier(text, batch_rows=access.batch_rows)
+        return Model(text, found, _known(found.input_shape))
     if ":" in text:
-        return Model(text, load_object(text, "MODEL"))
+        return Model(text, as_classifier(load_object(text, "MODEL"), batch_rows=access.batch_rows))
     raise ArgumentError(
-        f"expected MODEL as an .onnx file, module:function or one of the bundled networks "
+        f"expected MODEL as an .onnx file, module:function, a URL or one of the bundled networks "
         f"({', '.join(models.names())}), got {text!r}"
     )
+
+
+def _remote(url: str, access: Access) -> Model:
+    from zomirror.classifiers.http import http_classifier
+
+    found = http_classifier(url, model=access.remote_model, token_env=access.token_env, batch_rows=access.batch_rows)
+    return Model(public(url), found, _known(found.shape[1:] if found.shape else None))
+
+
+def _known(sides: tuple[int | None, ...] | None) -> tuple[int, ...] | None:
+    """The shape of one input, when every side of it is known."""
+    return None if sides is None or None in sides else tuple(side for side in sides if side is not None)
 
 
 def load_object(text: str, what: str) -> Any:

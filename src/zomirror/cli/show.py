@@ -13,12 +13,17 @@ from zomirror.contrast.stored import plain
 
 def say(text: str = "") -> None:
     """A line of the answer."""
-    typer.echo(text)
+    typer.echo(printable(text))
 
 
 def warn(text: str) -> None:
     """A line beside the answer."""
-    typer.echo(text, err=True)
+    typer.echo(printable(text), err=True)
+
+
+def printable(text: str) -> str:
+    """The text without what a terminal would obey: names of classes and features may come from anywhere."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
 def say_json(document: Any) -> None:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zomirror.contrast import Explanation
+
+Scores = NDArray[np.float64]
 
 WIDTH, HEIGHT = 400.0, 210.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 10.0, 38.0
@@ -67,20 +70,19 @@ def convergence(explanations: Sequence[Explanation]) -> Convergence | None:
 
     lines = []
     for one in measured:
-        kept = np.flatnonzero(np.isfinite(one.history.fun))
+        history = one.history
+        kept = np.flatnonzero(np.isfinite(history.fun))
         kept = kept[np.unique(np.linspace(0, kept.size - 1, MOST_POINTS).astype(int))]
         points = [
             [x_of(nfev), y_of(fun), float(nfev), float(f"{fun:.4g}"), float(nnz)]
-            for nfev, fun, nnz in zip(*(v[kept].tolist() for v in _columns(one)), strict=True)
+            for nfev, fun, nnz in zip(
+                *(v[kept].tolist() for v in (history.nfev, history.fun, history.nnz)), strict=True
+            )
         ]
         path = "M" + "L".join(f"{x:g},{y:g}" for x, y, *_ in points)
         lines.append(Line(one.kind, path, points, (x_of(one.nfev), y_of(one.objective))))
     across = [Tick(x_of(v), f"{v:,.0f}") for v in _ticks(0.0, most) if v <= most]
     return Convergence(lines, across, [Tick(y_of(v), f"{v:g}") for v in up], logarithmic)
-
-
-def _columns(one: Explanation) -> tuple[np.ndarray, ...]:
-    return one.history.nfev, one.history.fun, one.history.nnz
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -107,27 +109,23 @@ class Bar:
     start: float
     length: float
     largest: bool
+    hue: str
+    """`before`, PP or PN."""
 
 
-def bars(scores: Sequence[np.ndarray], classes: Sequence[int]) -> list[list[Bar]]:
-    """For every class one bar in each column of scores, all on one scale."""
-    finite = [float(v) for column in scores for v in column if np.isfinite(v)]
+def bars(scores: Sequence[tuple[str, Scores]], classes: Sequence[int]) -> list[list[Bar]]:
+    """For every class one bar in each of the named columns of scores, all on one scale."""
+    finite = [float(v) for _, column in scores for v in column if np.isfinite(v)]
     low, high = min([*finite, 0.0]), max([*finite, 0.0])
     span = (high - low) or 1.0
-    table = []
-    for i in classes:
-        row = []
-        for column in scores:
-            value = float(column[i]) if column.size else math.nan
-            start, length = (min(value, 0.0) - low) / span, abs(value) / span
-            known = math.isfinite(value)
-            row.append(
-                Bar(
-                    f"{value:.2f}" if known else "unknown",
-                    round(100 * start, 2) if known else 0.0,
-                    round(100 * length, 2) if known else 0.0,
-                    bool(known and i == int(np.nanargmax(column))),
-                )
-            )
-        table.append(row)
-    return table
+    # Four digits of the largest: 12.45 for logits, 0.997 for probabilities.
+    decimals = min(max(3 - math.floor(math.log10(max(high, -low) or 1.0)), 0), 9)
+    return [[_bar(hue, column, i, low, span, decimals) for hue, column in scores] for i in classes]
+
+
+def _bar(hue: str, column: Scores, i: int, low: float, span: float, decimals: int) -> Bar:
+    value = float(column[i]) if i < column.size else math.nan
+    if not math.isfinite(value):
+        return Bar("unknown" if math.isnan(value) else str(value), 0.0, 0.0, largest=False, hue=hue)
+    start, length = 100 * (min(value, 0.0) - low) / span, 100 * abs(value) / span
+    return Bar(f"{value:.{decimals}f}", round(start, 2), round(length, 2), largest=value == np.nanmax(column), hue=hue)

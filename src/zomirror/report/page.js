@@ -92,6 +92,7 @@ for (const chart of document.querySelectorAll(".chart")) {
   };
 
   const hide = () => {
+    place = -1;
     cursor.setAttribute("visibility", "hidden");
     reading.textContent = "\u00a0";
   };

@@ -41,7 +41,9 @@ class Entry:
     number: int
     one: Explanation
     label: str
+    """The explained class in words."""
     contrast: str
+    """What the model said in the end."""
     validity: str
     panels: Panels | None
     features: list[Feature]
@@ -58,6 +60,7 @@ class Case:
     name: str
     answer: str
     entries: list[Entry]
+    pictured: bool
     classes: list[str]
     scores: list[list[Bar]]
     hidden_classes: int
@@ -121,7 +124,7 @@ def _cases(given: Sequence[Explanation]) -> list[Case]:
     """The explanations by input, in the order in which the inputs come."""
     groups: dict[tuple[object, ...], list[tuple[int, Explanation]]] = {}
     for number, one in enumerate(given, 1):
-        key = (one.settings.get("input"), one.x0.shape, one.x0.tobytes(), one.label, one.scores_before.tobytes())
+        key = (str(one.settings.get("input")), one.x0.shape, one.x0.tobytes(), one.label, one.scores_before.tobytes())
         groups.setdefault(key, []).append((number, one))
     return [_case(i, group) for i, group in enumerate(groups.values(), 1)]
 
@@ -129,13 +132,14 @@ def _cases(given: Sequence[Explanation]) -> list[Case]:
 def _case(number: int, group: list[tuple[int, Explanation]]) -> Case:
     group = sorted(group, key=lambda pair: pair[1].kind == "PN")
     ones = [one for _, one in group]
-    columns = [ones[0].scores_before, *[one.scores_after for one in ones]]
+    columns = [("before", ones[0].scores_before), *((one.kind, one.scores_after) for one in ones)]
     classes = _classes(ones)
     return Case(
         number=number,
         name=str(ones[0].settings.get("input") or f"input {number}"),
-        answer=answer(ones),
+        answer=_sentence(answer(ones)),
         entries=[_entry(i, one) for i, one in group],
+        pictured=all(picture(one) for one in ones),
         classes=[ones[0].name_of(i) for i in classes],
         scores=bars(columns, classes),
         hidden_classes=ones[0].scores_before.size - len(classes),
@@ -143,25 +147,29 @@ def _case(number: int, group: list[tuple[int, Explanation]]) -> Case:
     )
 
 
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
+
+
 def _classes(ones: list[Explanation]) -> list[int]:
     """All classes, or of many the explained one, the contrasts, and those with the highest scores."""
     count = ones[0].scores_before.size
     if count <= MOST_CLASSES:
         return list(range(count))
-    height = np.nanmax([ones[0].scores_before, *[np.nan_to_num(one.scores_after, nan=-np.inf) for one in ones]], axis=0)
+    columns = [ones[0].scores_before, *(one.scores_after for one in ones)]
+    height = np.max([np.nan_to_num(column, nan=-np.inf) for column in columns], axis=0)
     height[[i for one in ones for i in (one.label, one.contrast_label) if i >= 0]] = np.inf
     return sorted(np.argsort(-height, kind="stable")[:MOST_CLASSES].tolist())
 
 
 def _entry(number: int, one: Explanation) -> Entry:
     how = picture(one)
-    known = 0 <= one.contrast_label < one.scores_before.size
     features = [] if how else largest_features(one)
     return Entry(
         number=number,
         one=one,
         label=one.name_of(one.label),
-        contrast=one.name_of(one.contrast_label) if known else "unknown",
+        contrast=one.name_of(one.contrast_label),
         validity="valid" if one.valid else "not valid",
         panels=panels(one, how) if how else None,
         features=[_feature(one, i) for i in features[:MOST_FEATURES]],

@@ -21,22 +21,16 @@ def answer(explanations: Sequence[Explanation]) -> str:
     """What the PP and the PN of one input say together, in a sentence without its full stop."""
     first = explanations[0]
     parts = [_part(one) for one in sorted(explanations, key=lambda one: one.kind == "PN")]
-    return f"classified {_class(first, first.label)} " + "; ".join(parts)
+    return f"classified {first.name_of(first.label)}{''.join(parts)}"
 
 
 def _part(one: Explanation) -> str:
-    if not one.valid:
-        what = "no part that alone keeps the class" if one.kind == "PP" else "no change that turns the class"
-        return f"({what} was found: {one.message})"
-    if one.nnz == 0:
-        return "although nothing of it is there: the baseline alone is given this class"
+    """What follows the class in the sentence."""
+    if not one.valid or one.nnz == 0:
+        return f"; {one.kind}: {one.message}"
     if one.kind == "PP":
-        return f"because of {_features(one)}, which alone {'is' if one.nnz == 1 else 'are'} enough"
-    return f"with {_features(one)} it would be {_class(one, one.contrast_label)}"
-
-
-def _class(one: Explanation, label: int) -> str:
-    return one.name_of(label) if 0 <= label < one.scores_before.size else "unknown"
+        return f" because of {_features(one)}, which alone {'is' if one.nnz == 1 else 'are'} enough"
+    return f"; with {_features(one)} it would be {one.name_of(one.contrast_label)}"
 
 
 def _features(one: Explanation) -> str:
@@ -46,7 +40,7 @@ def _features(one: Explanation) -> str:
         change = how.change(one.x)
         count = int(np.count_nonzero(change))
         done = "" if one.kind == "PP" else " changed" if (change < 0).any() else " added"
-        return f"{count} pixel{'' if count == 1 else 's'}{done}" + f" ({place(change)})"
+        return f"{count} pixel{'' if count == 1 else 's'}{done} ({place(change)})"
     shown = [_feature(one, i) for i in largest_features(one)[:_MOST]]
     if (rest := one.nnz - _MOST) > 0:
         shown.append(f"{rest} more feature{'' if rest == 1 else 's'}")
@@ -65,7 +59,7 @@ def feature_name(one: Explanation, i: int) -> str:
 
 def largest_features(one: Explanation) -> list[int]:
     """The places of the features in the PP or PN, the largest first."""
-    size = np.abs(one.x.ravel())
+    size = np.abs(one.x / one.scale).ravel()
     return [int(i) for i in np.argsort(-size, kind="stable") if size[i]]
 
 
