@@ -91,7 +91,7 @@ def test_one_step_is_the_sum_of_its_parts(method: zm.MirrorDescent) -> None:
     assert (after.last.f, after.last.eta) == (f, eta)
     assert after.last.f == values[0]
     assert after.last.stationarity == pytest.approx(eta * np.linalg.norm(x - after.x), rel=1e-14)
-    assert after.pace == method.step.advance(method.step.init(), method.mirror, x, after.x)
+    assert after.pace == method.step.advance(method.step.init(), method.mirror, x, after.x, eta)
 
 
 @pytest.mark.parametrize("method", PRESETS, ids=lambda m: f"{m.mirror}{m.step}")

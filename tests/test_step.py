@@ -23,7 +23,7 @@ def test_constant() -> None:
     memory = rule.init()
     for _ in range(3):
         assert rule.eta(memory, G) == 2.5
-        memory = rule.advance(memory, zm.Entropy(), G, 2 * G)
+        memory = rule.advance(memory, zm.Entropy(), G, 2 * G, 2.5)
 
 
 PATH = [np.array(p, float) for p in ([0, 0, 0], [1, -1, 0], [1, 2, 0], [1, 2, 0], [0, 0, 4])]
@@ -39,7 +39,7 @@ def test_adaptive_equals_the_printed_rule(c: float, first: float) -> None:
         assert rule.eta(memory, G) == pytest.approx(math.sqrt(squared), rel=1e-14)
         factor = c / (max(np.abs(x).sum(), np.abs(x_next).sum()) + 1)
         squared += factor**2 * squared * np.abs(x_next - x).sum() ** 2
-        memory = rule.advance(memory, zm.Entropy(), x, x_next)
+        memory = rule.advance(memory, zm.Entropy(), x, x_next, memory)
     assert rule.eta(memory, G) == pytest.approx(math.sqrt(squared), rel=1e-14)
 
 
@@ -47,15 +47,15 @@ def test_adaptive_by_hand() -> None:
     """Moves of 2 to radius 2, of 3 to radius 3, of 0, of 7 to radius 4, with c = 2."""
     rule, memory = zm.Adaptive(), 1.0
     for x, x_next in pairwise(PATH):
-        memory = rule.advance(memory, zm.Entropy(), x, x_next)
+        memory = rule.advance(memory, zm.Entropy(), x, x_next, memory)
     wanted = (1 + (2 * 2 / 3) ** 2) * (1 + (2 * 3 / 4) ** 2) * (1 + 0) * (1 + (2 * 7 / 5) ** 2)
     assert memory == pytest.approx(math.sqrt(wanted), rel=1e-14)
 
 
 def test_adaptive_with_the_euclidean_map_uses_its_norm_and_constant() -> None:
     rule = zm.Adaptive(c=1.0)
-    assert rule.advance(1.0, zm.Euclidean(), PATH[0], PATH[1]) == pytest.approx(math.sqrt(1 + 2), rel=1e-15)
-    assert rule.advance(2.0, zm.Euclidean(), PATH[1], PATH[2]) == pytest.approx(2 * math.sqrt(1 + 9), rel=1e-15)
+    assert rule.advance(1.0, zm.Euclidean(), PATH[0], PATH[1], 1.0) == pytest.approx(math.sqrt(1 + 2), rel=1e-15)
+    assert rule.advance(2.0, zm.Euclidean(), PATH[1], PATH[2], 2.0) == pytest.approx(2 * math.sqrt(1 + 9), rel=1e-15)
 
 
 @pytest.mark.parametrize("mirror", [zm.Entropy(), zm.Euclidean(), zm.PNorm()], ids=str)
@@ -63,8 +63,8 @@ def test_adaptive_with_the_euclidean_map_uses_its_norm_and_constant() -> None:
 def test_adaptive_never_falls_and_stays_when_nothing_moves(mirror: MirrorMap, seed: int, scale: float) -> None:
     x, y = np.random.default_rng(seed).normal(size=(2, 4)) * scale
     rule = zm.Adaptive()
-    assert rule.advance(3.0, mirror, x, y) >= 3.0
-    assert rule.advance(3.0, mirror, x, x) == 3.0
+    assert rule.advance(3.0, mirror, x, y, 3.0) >= 3.0
+    assert rule.advance(3.0, mirror, x, x, 3.0) == 3.0
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ class Rule:
             return float(np.random.default_rng().random()) + 1
         return values.get(self.fault, float(memory[0]))
 
-    def advance(self, memory: Any, mirror: MirrorMap, x: Array, x_next: Array) -> Any:
+    def advance(self, memory: Any, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> Any:
         if self.fault == "impure":
             memory += 1
         if self.fault == "unrepeatable":

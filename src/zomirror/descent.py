@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -83,10 +84,12 @@ class MirrorDescent:
         with np.errstate(over="ignore", invalid="ignore"):
             # A diverging run is ended by whoever drives it, who looks at x, not by a warning.
             (f, g), memory = self.estimator.tell(state.memory, query, values)
+            if g is None:
+                return replace(state, t=state.t + 1, memory=memory, last=Measured(x, f, math.nan, math.nan))
             eta = self.step.eta(state.pace, g)
             x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
             x_next.flags.writeable = False
-            pace = self.step.advance(state.pace, self.mirror, x, x_next)
+            pace = self.step.advance(state.pace, self.mirror, x, x_next, eta)
             stationarity = eta * float(np.linalg.norm(x - x_next))
         last = Measured(x, f, eta, stationarity)
         return replace(state, t=state.t + 1, x=x_next, memory=memory, pace=pace, last=last)

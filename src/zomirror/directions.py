@@ -112,6 +112,11 @@ def key_of(seed: int) -> Key:
     return int(low), int(high)
 
 
+def generator(key: Key, t: int) -> np.random.Generator:
+    """A numpy Generator that belongs to iteration t, good until the next draw in this thread."""
+    return _generator(key, (0, 0, _DRAWS, t))
+
+
 def uniform(key: Key, t: int) -> float:
     """One number in [0, 1) that belongs to iteration t, apart from its directions."""
     word = _generator(key, (0, 0, _PICKS, t)).bit_generator.random_raw()
@@ -119,7 +124,7 @@ def uniform(key: Key, t: int) -> float:
 
 
 # The third word of the counter keeps what is drawn for different purposes apart.
-_ROWS, _NORMALS, _PICKS = 0, 1, 2
+_ROWS, _NORMALS, _PICKS, _DRAWS = 0, 1, 2, 3
 _thread = threading.local()
 
 

@@ -34,7 +34,7 @@ def log1p(t: Array) -> Array:
 
 
 def solve(
-    z: Array, a: float, b: float, d: int, lower: Array | float, upper: Array | float, reach: float = math.inf
+    z: Array, a: float, b: float, d: float, lower: Array | float, upper: Array | float, reach: float = math.inf
 ) -> Array:
     """sgn(z) v clipped to [lower, upper], with log1p(d v) + b v = |z| - a, or 0 where |z| <= a.
 
@@ -57,7 +57,7 @@ def solve(
     return y
 
 
-def _magnitude(s: Array, b: float, d: int) -> Array:
+def _magnitude(s: Array, b: float, d: float) -> Array:
     """v > 0 with log1p(d v) + b v = s, for s > 0; values beyond the dtype's range end near its largest."""
     if s.dtype == np.float32 and s.max() > WIDE:
         limit = np.finfo(np.float32).max

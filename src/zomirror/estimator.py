@@ -24,10 +24,13 @@ Memory = Any
 
 
 class Estimate(NamedTuple):
-    """What one batch of values tells: f at the point that was asked, and the gradient there."""
+    """What one batch of values tells: f at the point that was asked, and the gradient there.
+
+    No gradient means that the estimator wants to ask again before a step is taken.
+    """
 
     f: float
-    gradient: Array
+    gradient: Array | None
 
 
 class Estimator(Protocol):
@@ -116,7 +119,7 @@ class TwoPoint:
         """The mini-batch mean of the two-point differences."""
         base, moved = query.segments
         stream = moved.stream
-        if stream is None:
+        if not isinstance(stream, Stream):
             raise ArgumentError("expected the query that ask() gave")
         at_x, at_moved = values[: base.count], values[base.count :]
         slopes = (at_moved - at_x) * (stream.delta / (moved.count * moved.radius))

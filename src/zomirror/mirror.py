@@ -14,6 +14,7 @@ import numpy as np
 
 from zomirror.arrays import Array
 from zomirror.box import Box
+from zomirror.checks import positive
 from zomirror.entropy import log1p, solve
 from zomirror.errors import ArgumentError
 from zomirror.penalty import ElasticNet
@@ -39,30 +40,35 @@ class MirrorMap(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entropy:
-    """phi(x) = sum_i (|x_i| + 1/d) ln(d |x_i| + 1) - |x_i|: moves are multiplicative, zeros stay exact.
+    """phi(x) = sum_i (|x_i| + b) ln(|x_i| / b + 1) - |x_i|, b = width/d: moves are multiplicative, zeros stay exact.
 
-    phi'_i = sgn(x_i) log1p(d |x_i|), and phi is 1/(max(|x|_1, |y|_1) + 1)-strongly convex in |.|_1 between
-    x and y. (Lemma 5 of the paper says twice that; its proof drops the 1/2 of Taylor's theorem.)
+    phi'_i = sgn(x_i) log1p(|x_i| / b), and phi is 1/(max(|x|_1, |y|_1) + width)-strongly convex in |.|_1 between
+    x and y. (Lemma 5 of the paper says twice that; its proof drops the 1/2 of Taylor's theorem.) The paper has
+    width = 1; entries far below b move as in gradient descent, those far above it by factors.
     """
 
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", positive("width", self.width))
+
     def step(self, x: Array, g: Array, eta: float, h: ElasticNet, box: Box) -> Array:
-        """Coordinate by coordinate: sign(z) v with log1p(d v) + (l2/eta) v = |z| - l1/eta, clipped to the box."""
-        d, y = x.size, np.empty_like(x)
-        for start in range(0, d, CHUNK):
+        """Coordinate by coordinate: sign(z) v with log1p(v/b) + (l2/eta) v = |z| - l1/eta, clipped to the box."""
+        y, inverse = np.empty_like(x), x.size / self.width
+        for start in range(0, x.size, CHUNK):
             part = slice(start, start + CHUNK)
             lower = box.lower[part] if isinstance(box.lower, np.ndarray) else box.lower
             upper = box.upper[part] if isinstance(box.upper, np.ndarray) else box.upper
             z = np.abs(x[part])
-            z *= d
+            z *= inverse
             z = np.copysign(log1p(z), x[part])
             z -= g[part] / eta
-            y[part] = solve(z, h.l1 / eta, h.l2 / eta, d, lower, upper, box.reach)
+            y[part] = solve(z, h.l1 / eta, h.l2 / eta, inverse, lower, upper, box.reach)
         return y
 
     def movement(self, x: Array, y: Array) -> float:
-        """|y - x|_1 / (max(|x|_1, |y|_1) + 1)."""
-        radius = max(_norm1(x), _norm1(y))
-        return _norm1(y - x) / (radius + 1)
+        """|y - x|_1 / (max(|x|_1, |y|_1) + width)."""
+        return _norm1(y - x) / (max(_norm1(x), _norm1(y)) + self.width)
 
     def check(self, h: ElasticNet, box: Box) -> None:
         """Every elastic net and every box will do."""

@@ -9,13 +9,19 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
+from zomirror.arrays import Array
+from zomirror.box import Box
 from zomirror.checks import positive_integer
 from zomirror.descent import MirrorDescent
 from zomirror.directions import gaussian, rademacher
 from zomirror.errors import ArgumentError
 from zomirror.estimator import EntropyRadius, EuclideanRadius, Radius, TwoPoint
+from zomirror.grouped import GroupMemory
 from zomirror.mirror import Entropy, Euclidean
-from zomirror.step import Adaptive, Constant
+from zomirror.penalty import ElasticNet
+from zomirror.step import Adaptive, Constant, ScaleFree
 
 _ENTROPY_RADIUS, _EUCLIDEAN_RADIUS = EntropyRadius(), EuclideanRadius()
 
@@ -54,3 +60,22 @@ def zo_psgd(eta: float, batch_size: int = 200, *, radius: float | Radius = _EUCL
 def zo_ada_psgd(batch_size: int = 200, *, c: float = 1.0, radius: float | Radius = _EUCLIDEAN_RADIUS) -> MirrorDescent:
     """ZO-PSGD with the adaptive step, whose constant is 1 because phi is 1-strongly convex in |.|_2."""
     return MirrorDescent(Euclidean(), TwoPoint(batch_size, gaussian, radius), Adaptive(c))
+
+
+def zo_group_expmd(
+    scale: float = 1.0, batch_size: int = 10, *, floor: float = 0.0, c: float = 1.0, noise: float | None = None
+) -> MirrorDescent:
+    """ZO-GroupExpMD: entropy map, a gradient memory on random groups, scale-free adaptive step.
+
+    `scale` is the size that entries of x reach (the largest bound), `floor` the weight l1: what `recommended`
+    reads off a problem.
+    """
+    return MirrorDescent(Entropy(width=0.1 * scale), GroupMemory(batch_size, scale, noise=noise), ScaleFree(c, floor))
+
+
+def recommended(x0: Array, penalty: ElasticNet, box: Box, noise: float | None = None) -> MirrorDescent:
+    """The method for a problem when none is asked for: ZO-GroupExpMD with the problem's own scales."""
+    sides = np.concatenate([np.ravel(np.abs(side)) for side in (box.lower, box.upper)])
+    known = sides[np.isfinite(sides) & (sides > 0)]
+    scale = float(known.max()) if known.size else float(np.abs(x0).max()) or 1.0
+    return zo_group_expmd(scale, floor=penalty.l1, noise=noise)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,14 +76,18 @@ class Stream:
 
     def scatter(self, moved: Array) -> Array:
         """The vector of all d coordinates with these values on the moved ones, zero elsewhere."""
-        if self.free is None:
-            return moved
-        full = np.zeros(self.d, moved.dtype)
-        full[self.free] = moved
-        return full
+        return scattered(moved, self.free, self.d)
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
         return blocks(self.count, self.width, self.dtype, self.max_block_bytes)
+
+
+class Moves(Protocol):
+    """Rows of directions that a segment can add to its base: a Stream, or groups of coordinates."""
+
+    def add(self, base: Array, radius: float, start: int, out: Array) -> None:
+        """out = base + radius u_j for the rows j = start, start + 1, ..."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +99,7 @@ class Segment:
 
     base: Array
     count: int
-    stream: Stream | None = None
+    stream: Moves | None = None
     radius: float = 0.0
     first_sample: int | None = None
 
@@ -163,6 +167,15 @@ class Query:
             low, high = max(start, end - segment.count), min(stop, end)
             if low < high:
                 yield segment, low, high, end - segment.count
+
+
+def scattered(moved: Array, free: Indices | None, d: int) -> Array:
+    """The vector of d coordinates with these values on the free ones, zero elsewhere."""
+    if free is None:
+        return moved
+    full = np.zeros(d, moved.dtype)
+    full[free] = moved
+    return full
 
 
 def blocks(count: int, width: int, dtype: np.dtype[Any], max_bytes: int) -> Iterator[tuple[int, int]]:

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from zomirror.arrays import Array
-from zomirror.checks import positive
+from zomirror.checks import nonnegative, positive
 from zomirror.mirror import MirrorMap
 
 Memory = Any
@@ -24,8 +26,8 @@ class StepRule(Protocol):
         """The step size of this iteration."""
         ...
 
-    def advance(self, memory: Memory, mirror: MirrorMap, x: Array, x_next: Array) -> Memory:
-        """The memory after the step from x to x_next."""
+    def advance(self, memory: Memory, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> Memory:
+        """The memory after the step of size eta from x to x_next."""
         ...
 
 
@@ -45,7 +47,7 @@ class Constant:
         """The given value."""
         return self.value
 
-    def advance(self, memory: None, mirror: MirrorMap, x: Array, x_next: Array) -> None:
+    def advance(self, memory: None, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> None:
         """Nothing changes."""
 
 
@@ -73,6 +75,36 @@ class Adaptive:
         """alpha_t."""
         return memory
 
-    def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array) -> float:
+    def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> float:
         """alpha_{t+1}: it grows by what was moved."""
         return memory * math.hypot(1, self.c * mirror.movement(x, x_next))
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleFree:
+    """The adaptive rule with alpha_1 = max |g_1|_inf, taken at the first gradient that stands out of `floor`.
+
+    Multiplying f, l1 and l2 by a number multiplies every eta by it, so the iterates stay the same. Until a gradient
+    stands out, eta is `floor` (the weight l1 is a good one: then the penalty alone shrinks x at a sensible pace).
+    """
+
+    c: float = 1.0
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "c", positive("c", self.c))
+        object.__setattr__(self, "floor", nonnegative("floor", self.floor))
+
+    def init(self) -> float:
+        """No gradient has been seen."""
+        return 0.0
+
+    def eta(self, memory: float, gradient: Array) -> float:
+        """alpha_t, once there is one."""
+        return memory or max(float(np.abs(gradient).max()), self.floor) or 1.0
+
+    def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> float:
+        """alpha_{t+1}: it grows by what was moved."""
+        if not memory and (eta <= self.floor or not mirror.movement(x, x_next)):
+            return 0.0
+        return eta * math.hypot(1, self.c * mirror.movement(x, x_next))

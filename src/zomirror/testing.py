@@ -181,6 +181,8 @@ def _check_batch(estimator: Estimator, memory: Any, problem: Problem, x: Array, 
     before = copy.deepcopy(memory)
     (f, gradient), after = estimator.tell(memory, query, values)
     (_, repeated), _ = estimator.tell(copy.deepcopy(before), again, values)
+    if gradient is None or repeated is None:
+        raise AssertionError("the estimate of a linear function must have a gradient")
     _promise(_equal(memory, before), "tell() must leave its memory alone and give a new one")
     _promise(_same(gradient, repeated), "tell() must give the same bits when told again")
     _promise(gradient.dtype == x.dtype and gradient.shape == x.shape, "the gradient must be an array like x")
@@ -218,7 +220,7 @@ def check_step_rule(rule: StepRule, *, mirror: MirrorMap | None = None, d: int =
         _promise(type(eta) is float, f"eta must be a plain float, not {type(eta).__name__}: float32 runs stay float32")
         _promise(0 < eta < math.inf, f"eta must be positive and finite, not {eta}")
         _promise(rule.eta(memory, g) == eta, "eta() must give the same when asked again")
-        after, again = (rule.advance(m, mirror, x, x_next) for m in (memory, copy.deepcopy(before)))
+        after, again = (rule.advance(m, mirror, x, x_next, eta) for m in (memory, copy.deepcopy(before)))
         _promise(_equal(memory, before), "advance() must leave its memory alone and give a new one")
         _promise(_equal(after, again), "advance() must give the same when called again")
         memory = after
@@ -277,6 +279,8 @@ def _told(
 ) -> tuple[float, Array]:
     query = estimator.ask(memory, problem, x, t, key)
     (f, gradient), _ = estimator.tell(memory, query, fun(query))
+    if gradient is None:
+        raise AssertionError("the estimate of a linear function must have a gradient")
     return f, gradient
 
 

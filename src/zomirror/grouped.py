@@ -1,0 +1,207 @@
+"""A gradient memory on random groups of coordinates: the recommended estimator.
+
+Each iteration splits the free coordinates into k groups at random and moves one group at a time, coordinate i by
+u_i = sigma_i s_i with a random sign sigma_i and a weight s_i that is larger where |x_i| is:
+
+    s_i^2 = 1 - rho + rho n |x_i| / |x|_1
+    y_j   = (f(x + nu u_{G_j}) - f(x)) / nu,   j = 1..k          k + 1 queries
+
+An estimate w of the gradient is kept from one iteration to the next. What it foretells of the differences is
+p_j = <u_{G_j}, w>, and what it misses is r = y - theta p, with theta = <y, p>/<p, p> between 0 and 2:
+
+    g   = theta w + (sigma_i / s_i) r_j for i in G_j             (unbiased for a theta that does not know y)
+    w  <- w + u_i r_j / |u_{G_j}|^2 for i in G_j                 (w then foretells y exactly, if theta = 1)
+
+Groups do not meet, so the update is a projection that costs O(d), where m dense directions need an m x m solve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.arrays import Array, Indices, Values
+from zomirror.checks import nonnegative, positive, positive_integer
+from zomirror.directions import Key, generator
+from zomirror.errors import ArgumentError
+from zomirror.estimator import Estimate
+from zomirror.problem import Problem
+from zomirror.query import MAX_BLOCK_BYTES, Query, Segment, scattered
+
+LADDER = 6
+"""Closely spaced points beside x whose third differences show the noise of f."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Disjoint groups of the free coordinates: row j moves those with label j, coordinate i by moves_i."""
+
+    labels: NDArray[np.intp]
+    moves: Array
+    count: int
+    free: Indices | None
+    d: int
+
+    def add(self, base: Array, radius: float, start: int, out: Array) -> None:
+        """out = base, moved by radius times the moves of group j in row j - start."""
+        out[:] = base
+        columns = np.arange(self.labels.size) if self.free is None else self.free
+        rows, moves = self.labels - start, self.moves
+        if len(out) < self.count:
+            mine = (rows >= 0) & (rows < len(out))
+            rows, columns, moves = rows[mine], columns[mine], moves[mine]
+        out[rows, columns] += out.dtype.type(radius) * moves
+
+    def scatter(self, moved: Array) -> Array:
+        """The vector of all coordinates with these values on the free ones, zero elsewhere."""
+        return scattered(moved, self.free, self.d)
+
+    def sums(self, weights: Array) -> Values:
+        """The sum of the weights in each group."""
+        # The stubs of numpy forget that weights make the counts floats.
+        return np.bincount(self.labels, weights=weights, minlength=self.count).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remembered:
+    """What GroupMemory keeps from one iteration to the next."""
+
+    w: Array
+    """The estimate of the gradient on the free coordinates."""
+    radius: float = 0.0
+    """nu; 0 before the first batch has shown the noise of f."""
+    central: bool = False
+    """Whether differences are taken on both sides, which a noisy f needs."""
+    flat: bool = False
+    """Whether the last differences were all zero: then two queries an iteration are enough to leave the plain."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMemory:
+    """Differences over random groups, mended by a memory of the gradient; see the equations above.
+
+    Row 0 is x, rows 1..k are x + nu u_{G_j}, and with central differences k more rows x - nu u_{G_j} follow. The
+    first batch also looks at six points close to x, whose third differences show the noise of f: it decides on
+    one- or two-sided differences and on nu. `noise` says it beforehand (0 for none), `radius` fixes nu.
+    `scale` is the size of x: the largest bound, or what the entries of x are expected to reach. While f is flat
+    around x, one group holds all coordinates.
+    """
+
+    batch_size: int = 10
+    scale: float = 1.0
+    rho: float = 0.5
+    radius: float | None = None
+    noise: float | None = None
+    clip: bool = False
+    max_block_bytes: int = MAX_BLOCK_BYTES
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "batch_size", positive_integer("batch_size", self.batch_size))
+        object.__setattr__(self, "scale", positive("scale", self.scale))
+        object.__setattr__(self, "rho", nonnegative("rho", self.rho))
+        if self.rho >= 1:
+            raise ArgumentError(f"expected rho < 1, got {self.rho}: every coordinate must keep some weight")
+        if self.radius is not None:
+            object.__setattr__(self, "radius", positive("radius", self.radius))
+        if self.noise is not None:
+            object.__setattr__(self, "noise", nonnegative("noise", self.noise))
+
+    def init(self, problem: Problem) -> Remembered:
+        """No gradient is known, and the noise only if it was given."""
+        width = problem.d if problem.free is None else problem.free.size
+        blank = Remembered(np.zeros(width, problem.dtype))
+        if self.radius is not None:
+            return replace(blank, radius=self.radius, central=bool(self.noise))
+        if problem.stochastic or self.noise == 0:
+            return replace(blank, radius=EXACT * self.scale)
+        return blank
+
+    def ask(self, memory: Remembered, problem: Problem, x: Array, t: int, key: Key) -> Query:
+        """The points of iteration t."""
+        groups = self._groups(memory, problem, x, t, key)
+        draws = t * 2 * self.batch_size if problem.stochastic else None
+        radius = memory.radius or PROBE * self.scale
+        base = Segment(x, groups.count if problem.stochastic else 1, first_sample=draws)
+        segments = [base, Segment(x, groups.count, groups, radius, first_sample=draws)]
+        if memory.central:
+            segments.append(Segment(x, groups.count, groups, -radius, first_sample=draws))
+        elif not memory.radius and self.noise is None:
+            whole = replace(groups, labels=np.zeros_like(groups.labels), count=1)
+            segments += [Segment(x, 1, whole, i * STEP * self.scale) for i in range(1, LADDER + 1)]
+        return Query(tuple(segments), problem.box if self.clip else None, self.max_block_bytes)
+
+    def tell(self, memory: Remembered, query: Query, values: Values) -> tuple[Estimate, Remembered]:
+        """The mended estimate, and what is remembered of it."""
+        base, moved, *rest = query.segments
+        groups, k = moved.stream, moved.count
+        if not isinstance(groups, Groups):
+            raise ArgumentError("expected the query that ask() gave")
+        at_x, ahead = values[: base.count], values[base.count : base.count + k]
+        f = float(np.mean(at_x))
+        behind, span = (values[base.count + k :], 2) if memory.central else (at_x, 1)
+        y = (ahead - behind) / (span * moved.radius)
+        if rest and not memory.central:
+            memory = self._settle(memory, np.concatenate([at_x, values[-LADDER:]]), float(np.abs(y).max()))
+        elif not memory.radius:
+            memory = self._choose(memory, float(self.noise or 0), float(np.abs(y).max()))
+        if not y.any():
+            return Estimate(f, groups.scatter(np.zeros_like(memory.w))), replace(memory, flat=not memory.central)
+        if memory.flat and k == 1 < self.batch_size and memory.w.size > 1:
+            # The plain has ended: all groups are asked before a step is taken.
+            return Estimate(f, None), replace(memory, flat=False)
+        g, w = mended(groups, y, memory.w)
+        return Estimate(f, groups.scatter(g)), replace(memory, w=w, flat=False)
+
+    def _groups(self, memory: Remembered, problem: Problem, x: Array, t: int, key: Key) -> Groups:
+        n = memory.w.size
+        k = 1 if memory.flat else min(self.batch_size, n)
+        draw = generator(key, t)
+        labels = draw.permutation(n) % k
+        signs = 1 - 2 * draw.integers(2, size=n, dtype=np.int8).astype(x.dtype)
+        size = np.abs(x if problem.free is None else x[problem.free])
+        total = size.sum(dtype=np.float64)
+        if total > 0:
+            size *= self.rho * n / total
+            size += 1 - self.rho
+            signs *= np.sqrt(size, out=size)
+        return Groups(labels, signs, k, problem.free, problem.d)
+
+    def _settle(self, memory: Remembered, ladder: Values, slope: float) -> Remembered:
+        """Choose by the noise that the ladder shows: the variance of third differences is 20 sd^2."""
+        sd = float(np.sqrt(np.mean(np.diff(ladder, 3) ** 2) / 20))
+        return self._choose(memory, sd, slope)
+
+    def _choose(self, memory: Remembered, sd: float, slope: float) -> Remembered:
+        """One- or two-sided differences, and nu, from the noise against what f changes over the scale of x."""
+        ratio = sd / (self.scale * slope) if slope > 0 else 0.0
+        if ratio > NOISY:
+            return replace(memory, central=True, radius=self.scale * min(0.1, ratio ** (1 / 3)))
+        return replace(memory, radius=self.scale * min(max(np.sqrt(ratio), 1e-6), PROBE))
+
+
+EXACT = 1e-5
+"""nu / scale for a function without noise."""
+PROBE = 1e-2
+"""nu / scale of the first batch, before the noise is known."""
+STEP = 1e-6
+"""The spacing of the ladder, in units of the scale."""
+NOISY = 1e-5
+"""Noise beyond this part of what f changes over the scale of x wants two-sided differences."""
+
+
+def mended(groups: Groups, y: Values, w: Array) -> tuple[Array, Array]:
+    """(g, w_next) from the differences y and the memory w."""
+    u = groups.moves
+    p = groups.sums(u * w)
+    foretold = float(p @ p)
+    theta = min(max(float(y @ p) / foretold, 0.0), 2.0) if foretold > 0 else 0.0
+    r = y - theta * p
+    missed = r[groups.labels].astype(w.dtype)
+    g = missed / u
+    g += w.dtype.type(theta) * w
+    missed *= u
+    missed /= groups.sums(u * u)[groups.labels].astype(w.dtype)
+    missed += w
+    return g, missed
