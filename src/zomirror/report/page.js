@@ -59,7 +59,10 @@ function filter() {
 filters.hidden = false;
 filters.addEventListener("change", filter);
 filters.addEventListener("submit", (event) => event.preventDefault());
-filters.addEventListener("reset", () => setTimeout(filter));
+document.getElementById("all").addEventListener("click", () => {
+  filters.reset();
+  filter();
+});
 filter();
 
 // Read: the pointer or the arrow keys move along a chart, and the values are written below it.
