@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from zomirror.classifiers.function import Function
+from zomirror.classifiers.http import Http, http_classifier
 from zomirror.classifiers.onnx import Onnx, onnx_classifier
 from zomirror.classifiers.protocol import Classifier, Stepped, radius_hint
 from zomirror.classifiers.sklearn import Sklearn, is_estimator
@@ -15,16 +16,18 @@ from zomirror.errors import ArgumentError, ArgumentTypeError
 __all__ = [
     "Classifier",
     "Function",
+    "Http",
     "Onnx",
     "Sklearn",
     "Stepped",
     "Torch",
     "as_classifier",
+    "http_classifier",
     "onnx_classifier",
     "radius_hint",
 ]
 
-_ADAPTERS = (Function, Onnx, Sklearn, Torch)
+_ADAPTERS = (Function, Http, Onnx, Sklearn, Torch)
 
 
 def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
