@@ -14,7 +14,7 @@ from zomirror.errors import RunError
 from zomirror.runs import npz
 from zomirror.runs.document import LARGEST, Json, canonical, decode, differences, encode
 from zomirror.runs.lock import now
-from zomirror.runs.record import file_header
+from zomirror.runs.record import UNIT, file_header
 from zomirror.runs.scan import Scan, scan
 
 if TYPE_CHECKING:
@@ -145,6 +145,8 @@ def _create(folder: Folder, config: Config, arrays: Mapping[str, object]) -> Con
     if foreign:
         listed = ", ".join(foreign[:3])
         raise RunError(f"directory {str(folder.path)!r} holds other files ({listed}) and no run: use an empty run_dir")
+    if folder.size(JOURNAL) > UNIT:  # more than a creation leaves: queries were paid for, and are not thrown away
+        raise RunError(f"{folder.where(NAME)} is missing beside a journal with records: bring it back from a copy")
     if arrays:
         folder.write(ARRAYS, lambda file: npz.write(file, arrays))
     if config.kind == "run":

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from zomirror.runs.config import Config
@@ -119,7 +120,12 @@ class RunDirectory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except RunError as trouble:
+            if error is None:
+                raise
+            error.add_note(f"and the run could not be closed: {trouble}")  # what went wrong first is what is told
 
     def close(self) -> None:
         """End the session and let the next process in; a batch in flight is lost. Closing twice is allowed."""
@@ -171,11 +177,11 @@ class RunDirectory:
         """Queries that were sent and will never have values."""
         return self._journal.ledger.lost
 
-    def take(self, rows: int) -> NDArray[Any]:
+    def take(self, rows: int) -> NDArray[np.float64]:
         """The recorded values of the next `rows` rows; fewer when the record ends, none when it has ended."""
         return self._replay.take(rows)
 
-    def aside(self, rows: int) -> NDArray[Any] | None:
+    def aside(self, rows: int) -> NDArray[np.float64] | None:
         """The values recorded off the trajectory at this position, or None if they have yet to be asked for."""
         return self._replay.aside(rows, self.position)
 

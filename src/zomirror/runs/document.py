@@ -6,7 +6,6 @@ import dataclasses
 import enum
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import TypeAlias, cast
 
@@ -19,7 +18,6 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 LARGEST = 4 << 20  # bytes of any JSON file in a run directory
 DEEPEST = 64
-_MARK = re.compile(rb'[\\"\[\]{}]')
 
 
 def canonical(value: object, where: str) -> Json:
@@ -99,22 +97,14 @@ def _short(value: Json) -> str:
 
 
 def _check_depth(data: bytes, what: str) -> None:
-    depth = 0
-    quoted = False
-    skip = -1
-    for match in _MARK.finditer(data):
-        at = match.start()
-        mark = data[at]
-        if at == skip:
-            continue
-        if mark == 0x5C:  # a backslash hides the next byte
-            skip = at + 1
-        elif mark == 0x22:
-            quoted = not quoted
-        elif not quoted:
-            depth += 1 if mark in b"[{" else -1
-            if depth > DEEPEST:
-                raise RunError(f"{what} nests deeper than {DEEPEST} levels at byte {at:,}: no run directory does")
+    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # without escapes a quote opens or closes a text
+    marks = np.frombuffer(plain, np.uint8)
+    outside = ~np.logical_xor.accumulate(marks == ord('"'))
+    opens = (marks == ord("[")) | (marks == ord("{"))
+    closes = (marks == ord("]")) | (marks == ord("}"))
+    depth = np.cumsum((opens & outside).astype(np.int32) - (closes & outside), dtype=np.int32)
+    if depth.max(initial=0) > DEEPEST:
+        raise RunError(f"{what} nests deeper than {DEEPEST} levels: no run directory does")
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

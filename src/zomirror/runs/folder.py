@@ -124,6 +124,13 @@ class Folder:
             raise refusal(self.where(name), error) from error
         return "file" if stat.S_ISREG(mode) else "directory" if stat.S_ISDIR(mode) else "other"
 
+    def size(self, name: str) -> int:
+        """The length of what has that name, 0 if nothing has."""
+        try:
+            return os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_size
+        except OSError:
+            return 0
+
     def child(self, name: str, *, create: bool = False) -> Folder:
         """Open the sub-directory `name` (one plain component, not a link)."""
         check_name(name)

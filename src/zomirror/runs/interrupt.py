@@ -51,12 +51,12 @@ class Stop:
 def stop_on_signal() -> Iterator[Stop]:
     """Give a `Stop` that the first SIGINT or SIGTERM sets; the handlers are put back at the end.
 
-    Signals reach the main thread only: in any other thread the flag is given and never set. Inside another such
-    context the outer flag is given, so that one signal stops all of them.
+    Signals reach the main thread only: another thread is given the flag of the main thread, or one that is never set.
+    Inside another such context the outer flag is given, so that one signal stops all of them.
     """
     global _active
     if _active is not None or threading.current_thread() is not threading.main_thread():
-        yield _active or Stop()
+        yield Stop() if _active is None else _active
         return
     stop = Stop()
     stop._install()

@@ -77,7 +77,7 @@ class Reader:
         self.what = what
         self._sizes: dict[str, zipfile.ZipInfo] = {}
         size = os.fstat(file.fileno()).st_size
-        _check_end(file, size, what)
+        entries = _check_end(file, size, what)
         try:
             self._archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, EOFError, OSError) as error:
@@ -91,8 +91,8 @@ class Reader:
             if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size or info.flag_bits & 1:
                 raise RunError(f"{what} has the compressed or encrypted member {stem!r}; arrays are stored plainly")
             self._sizes[stem] = info
-        if sum(info.file_size for info in self._sizes.values()) > size:
-            raise RunError(f"{what} declares members that together are larger than its {size:,} bytes")
+        if len(self._sizes) != entries or sum(info.file_size for info in self._sizes.values()) > size:
+            raise RunError(f"{what} has a table of contents that does not fit its {size:,} bytes")
 
     @property
     def names(self) -> list[str]:
@@ -133,8 +133,8 @@ class Reader:
         return array
 
 
-def _check_end(file: BinaryIO, size: int, what: str) -> None:
-    """Refuse a file whose table of contents would itself be large: it is read as a whole by the parser."""
+def _check_end(file: BinaryIO, size: int, what: str) -> int:
+    """The number of members; refused if the table of contents is large, for the parser reads it as a whole."""
     if not _END.size <= size <= LARGEST:
         raise RunError(f"{what} has {size:,} bytes, which no npz file of a run has")
     start = max(0, size - _END.size - 20)
@@ -145,6 +145,7 @@ def _check_end(file: BinaryIO, size: int, what: str) -> None:
         raise RunError(f"{what} is not an npz file, or has been cut")
     if entries > MOST or length > MOST * 256 or tail.startswith(b"PK\6\7"):
         raise RunError(f"{what} declares {entries:,} members in {length:,} bytes, more than are ever written")
+    return int(entries)
 
 
 def _read_header(prefix: bytes, read: Any, what: str) -> tuple[np.dtype[Any], tuple[int, ...], int]:
