@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from ipaddress import ip_address
 from typing import Any
 
@@ -72,10 +73,10 @@ guard_resolver()
 # --- the pieces: a new one is one line here, and every theorem is tested of it -------------------------------------
 
 
-def phi_entropy(x: Array) -> float:
-    """sum_i (|x_i| + 1/d) ln(d |x_i| + 1) - |x_i|."""
-    v = np.abs(x)
-    return float(np.sum((v + 1 / x.size) * np.log1p(x.size * v) - v))
+def phi_entropy(x: Array, width: float = 1.0) -> float:
+    """sum_i (|x_i| + b) ln(|x_i| / b + 1) - |x_i|, b = width/d."""
+    v, b = np.abs(x), width / x.size
+    return float(np.sum((v + b) * np.log1p(v / b) - v))
 
 
 def phi_euclidean(x: Array) -> float:
@@ -91,6 +92,7 @@ def phi_pnorm(x: Array) -> float:
 
 MIRRORS: list[tuple[MirrorMap, Callable[[Array], float]]] = [
     (zm.Entropy(), phi_entropy),
+    (zm.Entropy(width=0.1), partial(phi_entropy, width=0.1)),
     (zm.Euclidean(), phi_euclidean),
     (zm.PNorm(), phi_pnorm),
 ]

@@ -349,7 +349,8 @@ import numpy as np
 import zomirror as zm
 
 def peak():
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 d, m, dtype = int(sys.argv[1]), int(sys.argv[2]), np.dtype(sys.argv[3])
 zm.minimize(lambda X: X[:, 0], np.zeros(100), method=zm.zo_ada_expmd(5), budget=20)  # all imports are done

@@ -20,7 +20,7 @@ from tests.test_entropy import exact, strict
 from zomirror.arrays import Array
 from zomirror.mirror import CHUNK, MirrorMap
 
-SEPARABLE = [zm.Entropy(), zm.Euclidean()]
+SEPARABLE = [zm.Entropy(), zm.Entropy(width=0.2), zm.Euclidean()]
 
 
 def one_coordinate(
@@ -28,11 +28,12 @@ def one_coordinate(
 ) -> Callable[[float], float]:
     """One coordinate's share of <g, y> + h(y) + eta B(y, x), as a function of y."""
 
-    def phi(y: float) -> float:
-        entropy = (abs(y) + 1 / d) * math.log1p(d * abs(y)) - abs(y)
-        return entropy if isinstance(mirror, zm.Entropy) else y * y / 2
+    b = mirror.width / d if isinstance(mirror, zm.Entropy) else 0.0
 
-    slope = math.copysign(math.log1p(d * abs(x)), x) if isinstance(mirror, zm.Entropy) else x
+    def phi(y: float) -> float:
+        return (abs(y) + b) * math.log1p(abs(y) / b) - abs(y) if b else y * y / 2
+
+    slope = math.copysign(math.log1p(abs(x) / b), x) if b else x
 
     def objective(y: float) -> float:
         return g * y + h.l1 * abs(y) + h.l2 / 2 * y * y + eta * (phi(y) - phi(x) - slope * (y - x))
@@ -196,6 +197,21 @@ def test_one_and_two_dimensions(mirror: MirrorMap) -> None:
         assert np.isfinite(mirror.movement(x, y))
 
 
+@pytest.mark.parametrize("width", [0, -1.0, np.nan])
+def test_a_width_is_positive(width: float) -> None:
+    with pytest.raises(zm.ArgumentError, match="expected width"):
+        zm.Entropy(width)
+
+
+def test_a_width_is_a_change_of_units() -> None:
+    """Entropy(width) on x is Entropy() on x / width, with g and l1 unchanged and l2 and the box rescaled."""
+    rng = np.random.default_rng(0)
+    x, g = rng.normal(size=(2, 30))
+    wide = zm.Entropy(width=4.0).step(x, g, 2.0, zm.ElasticNet(0.1, 0.3), zm.Box(-2.0, 1.0))
+    unit = zm.Entropy().step(x / 4, g, 2.0, zm.ElasticNet(0.1, 1.2), zm.Box(-0.5, 0.25))
+    np.testing.assert_allclose(wide, 4 * unit, rtol=1e-12)
+
+
 def test_numpy_scalars_keep_the_dtype() -> None:
     x, g = np.ones(4, np.float32), np.ones(4, np.float32)
     for mirror, _ in MIRRORS:
@@ -205,9 +221,9 @@ def test_numpy_scalars_keep_the_dtype() -> None:
 # --- strong convexity (Lemma 5) ---------------------------------------------------------------------------------
 
 
-def divergence(y: Array, x: Array) -> float:
-    slope = np.copysign(np.log1p(x.size * np.abs(x)), x)
-    return phi_entropy(y) - phi_entropy(x) - float(slope @ (y - x))
+def divergence(y: Array, x: Array, width: float = 1.0) -> float:
+    slope = np.copysign(np.log1p(x.size / width * np.abs(x)), x)
+    return phi_entropy(y, width) - phi_entropy(x, width) - float(slope @ (y - x))
 
 
 @given(
@@ -215,17 +231,19 @@ def divergence(y: Array, x: Array) -> float:
     scale=st.sampled_from([1e-3, 0.1, 1.0, 30.0]),
     sparsity=st.floats(0.05, 1),
     seed=st.integers(0, 2**32),
+    width=st.sampled_from([1.0, 0.1, 5.0]),
 )
 def test_entropy_is_strongly_convex_with_the_corrected_constant(
-    d: int, scale: float, sparsity: float, seed: int
+    d: int, scale: float, sparsity: float, seed: int, width: float
 ) -> None:
-    """B(y, x) >= |y - x|_1^2 / (2 (max(|x|_1, |y|_1) + 1)), that is movement(x, y) |y - x|_1 / 2."""
+    """B(y, x) >= |y - x|_1^2 / (2 (max(|x|_1, |y|_1) + width)), that is movement(x, y) |y - x|_1 / 2."""
     rng = np.random.default_rng(seed)
     x, y = scale * rng.normal(size=(2, d)) * (rng.random((2, d)) < sparsity)
-    bound = zm.Entropy().movement(x, y) * float(np.abs(y - x).sum()) / 2
+    bound = zm.Entropy(width).movement(x, y) * float(np.abs(y - x).sum()) / 2
     radius = max(np.abs(x).sum(), np.abs(y).sum())
-    assert bound == pytest.approx(np.abs(y - x).sum() ** 2 / (2 * (radius + 1)), rel=1e-12)
-    assert divergence(y, x) >= bound * (1 - 1e-9) - 1e-13 * (1 + phi_entropy(x) + phi_entropy(y))
+    assert bound == pytest.approx(np.abs(y - x).sum() ** 2 / (2 * (radius + width)), rel=1e-12)
+    rounding = 1e-13 * (1 + phi_entropy(x, width) + phi_entropy(y, width))
+    assert divergence(y, x, width) >= bound * (1 - 1e-9) - rounding
 
 
 def test_the_printed_constant_fails() -> None:
@@ -240,6 +258,7 @@ def test_the_printed_constant_fails() -> None:
 def test_movements_by_hand() -> None:
     x, y = np.array([1.0, -2.0, 0.0]), np.array([0.0, -2.0, 4.0])
     assert zm.Entropy().movement(x, y) == pytest.approx(5 / (6 + 1), rel=1e-15)
+    assert zm.Entropy(width=0.5).movement(x, y) == pytest.approx(5 / (6 + 0.5), rel=1e-15)
     assert zm.Euclidean().movement(x, y) == pytest.approx(np.sqrt(17), rel=1e-15)
     p = zm.PNorm.power(3)
     assert zm.PNorm().movement(x, y) == pytest.approx((1 + 4**p) ** (1 / p), rel=1e-14)
