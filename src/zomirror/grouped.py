@@ -18,6 +18,7 @@ Groups do not meet, so the update is a projection that costs O(d), where m dense
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,19 @@ from zomirror.errors import ArgumentError
 from zomirror.estimator import Estimate
 from zomirror.problem import Problem
 from zomirror.query import MAX_BLOCK_BYTES, Query, Segment, scattered
+
+
+class Link(Protocol):
+    """A known increasing function l of one number: l(f(x)) is minimised where f is what can be asked."""
+
+    def __call__(self, f: Any, /) -> Any:
+        """l(f)."""
+        ...
+
+    def slope(self, f: float, /) -> float:
+        """l'(f)."""
+        ...
+
 
 LADDER = 6
 """Closely spaced points beside x whose third differences show the noise of f."""
@@ -87,6 +101,9 @@ class GroupMemory:
     one- or two-sided differences and on nu. `noise` says it beforehand (0 for none), `radius` fixes nu.
     `scale` is the size of x: the largest bound, or what the entries of x are expected to reach. While f is flat
     around x, one group holds all coordinates.
+
+    With a `link` l, the values told are those of f and what is minimised is l(f(x)) + h(x): the memory is then one
+    of f, which may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
     """
 
     batch_size: int = 10
@@ -94,6 +111,7 @@ class GroupMemory:
     rho: float = 0.5
     radius: float | None = None
     noise: float | None = None
+    link: Link | None = None
     clip: bool = False
     max_block_bytes: int = MAX_BLOCK_BYTES
 
@@ -146,12 +164,17 @@ class GroupMemory:
             memory = self._settle(memory, np.concatenate([at_x, values[-LADDER:]]), float(np.abs(y).max()))
         elif not memory.radius:
             memory = self._choose(memory, float(self.noise or 0), float(np.abs(y).max()))
-        if not y.any():
+        slope = 1.0
+        if self.link is not None:
+            f, slope = float(self.link(f)), self.link.slope(f)
+        if not (y.any() and slope):
             return Estimate(f, groups.scatter(np.zeros_like(memory.w))), replace(memory, flat=not memory.central)
         if memory.flat and k == 1 < self.batch_size and memory.w.size > 1:
             # The plain has ended: all groups are asked before a step is taken.
             return Estimate(f, None), replace(memory, flat=False)
         g, w = mended(groups, y, memory.w)
+        if slope != 1:
+            g *= g.dtype.type(slope)
         return Estimate(f, groups.scatter(g)), replace(memory, w=w, flat=False)
 
     def _groups(self, memory: Remembered, problem: Problem, x: Array, t: int, key: Key) -> Groups:

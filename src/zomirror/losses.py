@@ -18,6 +18,7 @@ or of probabilities (where kappa must stay below 1).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -69,6 +70,10 @@ class Loss(Protocol):
         """Return the loss of every margin."""
         ...
 
+    def slope(self, margin: float, /) -> float:
+        """Return the derivative of the loss at a margin."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Hinge:
@@ -82,6 +87,10 @@ class Hinge:
     def __call__(self, margin: Floats, /) -> Floats:
         """Return the loss of every margin."""
         return np.maximum(margin, -self.kappa)
+
+    def slope(self, margin: float, /) -> float:
+        """Return 1 before the kink and 0 behind it."""
+        return 1.0 if margin > -self.kappa else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,10 @@ class Softplus:
         """Return the loss of every margin."""
         tau = self.temperature
         return np.multiply(np.logaddexp(-self.kappa / tau, np.divide(margin, tau)), tau)
+
+    def slope(self, margin: float, /) -> float:
+        """Return the logistic function of (margin + kappa) / tau."""
+        return 0.5 * (1 + math.tanh(0.5 * (margin + self.kappa) / self.temperature))
 
 
 def _own_and_rival(scores: Floats, label: Labels) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ the printed one.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from zomirror.descent import MirrorDescent
 from zomirror.directions import gaussian, rademacher
 from zomirror.errors import ArgumentError
 from zomirror.estimator import EntropyRadius, EuclideanRadius, Radius, TwoPoint
-from zomirror.grouped import GroupMemory
+from zomirror.grouped import GroupMemory, Link
 from zomirror.mirror import Entropy, Euclidean
 from zomirror.penalty import ElasticNet
 from zomirror.step import Adaptive, Constant, ScaleFree
@@ -63,19 +63,28 @@ def zo_ada_psgd(batch_size: int = 200, *, c: float = 1.0, radius: float | Radius
 
 
 def zo_group_expmd(
-    scale: float = 1.0, batch_size: int = 10, *, floor: float = 0.0, c: float = 1.0, noise: float | None = None
+    scale: float = 1.0,
+    batch_size: int = 10,
+    *,
+    floor: float = 0.0,
+    c: float = 0.5,
+    radius: float | None = None,
+    noise: float | None = None,
+    link: Link | None = None,
+    clip: bool = False,
 ) -> MirrorDescent:
     """ZO-GroupExpMD: entropy map, a gradient memory on random groups, scale-free adaptive step.
 
     `scale` is the size that entries of x reach (the largest bound), `floor` the weight l1: what `recommended`
     reads off a problem.
     """
-    return MirrorDescent(Entropy(width=0.1 * scale), GroupMemory(batch_size, scale, noise=noise), ScaleFree(c, floor))
+    estimator = GroupMemory(batch_size, scale, radius=radius, noise=noise, link=link, clip=clip)
+    return MirrorDescent(Entropy(width=0.1 * scale), estimator, ScaleFree(c, floor))
 
 
-def recommended(x0: Array, penalty: ElasticNet, box: Box, noise: float | None = None) -> MirrorDescent:
+def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> MirrorDescent:
     """The method for a problem when none is asked for: ZO-GroupExpMD with the problem's own scales."""
     sides = np.concatenate([np.ravel(np.abs(side)) for side in (box.lower, box.upper)])
     known = sides[np.isfinite(sides) & (sides > 0)]
     scale = float(known.max()) if known.size else float(np.abs(x0).max()) or 1.0
-    return zo_group_expmd(scale, floor=penalty.l1, noise=noise)
+    return zo_group_expmd(scale, floor=penalty.l1, **options)

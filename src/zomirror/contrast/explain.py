@@ -18,13 +18,10 @@ from zomirror.contrast.search import Callback, Found, Progress, found
 from zomirror.contrast.search import search as search_for
 from zomirror.contrast.setting import Setting
 from zomirror.contrast.wanted import Wanted
-from zomirror.descent import Method, MirrorDescent
+from zomirror.descent import Method
 from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError, ZomirrorError
-from zomirror.estimator import TwoPoint
-from zomirror.mirror import Entropy
 from zomirror.oracle import Ledger, MemoryLedger
 from zomirror.result import Status
-from zomirror.step import Adaptive
 
 
 def explain(
@@ -163,8 +160,8 @@ def _explain(
         wanted.refuse_misnamed(place)
     searches, ledgers = [], [MemoryLedger(wanted.budget) for _ in places]
     for place, seed, ledger in zip(places, seeds, ledgers, strict=True):
-        method = _recommended(classifier, place) if wanted.method is None else wanted.method
-        searches.append(_guarded(Progress(place, wanted.aim(seed, method), callback), wanted, ledger))
+        aim = wanted.aim(seed, _radius(classifier, place))
+        searches.append(_guarded(Progress(place, aim, callback), wanted, ledger))
     return run_many(searches, classifier, ledgers, lockstep=lockstep, done=lambda *_: advance())
 
 
@@ -209,7 +206,7 @@ def _explanation(progress: Progress, ended: Found, wanted: Wanted, ledger: Ledge
         message=_message(ended, wanted),
         history=ended.history,
         scale=_compact(place.scale, place.x0.shape),
-        settings=wanted.record(aim.method),
+        settings=wanted.record(),
         feature_names=wanted.feature_names,
         class_names=wanted.class_names if classes == aim.classes else None,
     )
@@ -240,14 +237,10 @@ def _message(ended: Found, wanted: Wanted) -> str:
     return f"{Status.NOT_FOUND.value}: {remedy}; try {', '.join(tries)}"
 
 
-def _recommended(classifier: Classifier, place: Setting) -> Method:
-    """What explain() descends with when no method is given."""
+def _radius(classifier: Classifier, place: Setting) -> float | None:
+    """How far to look in units of w: scores that jump are flat between their steps, and some must be crossed."""
     hint = radius_hint(classifier, place.x0)
-    if hint is None:
-        return MirrorDescent(Entropy(), TwoPoint(20, free_only=True), Adaptive(c=1.0))
-    # Scores that jump are flat between their steps: the radius must reach across some.
-    radius = float(np.median(hint.ravel() / place.scale))
-    return MirrorDescent(Entropy(), TwoPoint(20, radius=radius, free_only=True, clip=True), Adaptive(c=1.0))
+    return None if hint is None else float(np.median(hint.ravel() / place.scale))
 
 
 @contextmanager

@@ -77,25 +77,28 @@ class Wanted:
         if self.feature_names is not None and len(self.feature_names) != place.d:
             raise ArgumentError(f"expected {place.d} feature_names, got {len(self.feature_names)}")
 
-    def aim(self, seed: int, method: Method) -> Aim:
+    def aim(self, seed: int, radius: float | None) -> Aim:
         """What the search needs to know."""
         return Aim(
             penalty=ElasticNet(self.l1, self.l2),
             kappa=float(self.kappa),
             loss=self.loss,
             budget=self.budget,
-            method=method,
+            method=self.method,
             seed=seed,
+            radius=radius,
             label=self.label,
             target=self.target,
             search=self.search,
             classes=0 if self.class_names is None else len(self.class_names),
         )
 
-    def record(self, method: Method) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """What is written beside the answer, so that it can be repeated."""
         kept = ("l1", "l2", "kappa", "budget", "loss", "label", "target", "signed", "search")
-        record = {name: getattr(self, name) for name in kept} | {"method": repr(method)}
+        record = {name: getattr(self, name) for name in kept} | {
+            "method": "recommended" if self.method is None else repr(self.method)
+        }
         normalised = {name: np.asarray(getattr(self, name)).tolist() for name in ("mean", "std")}
         return record | (normalised if self.mean is not None else {})
 
