@@ -1,0 +1,432 @@
+"""The command line: what it says, what it writes, how it ends; also in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import zomirror
+from zomirror import models
+from zomirror.cli import app
+from zomirror.contrast import Explanation
+from zomirror.runs.directory import RunDirectory
+
+COMMAND = [sys.executable, "-m", "zomirror.cli"]
+
+# Class 1 wants the first feature high, class 0 wants it low.
+TOY = """
+import time
+import numpy as np
+
+def predict(batch):
+    flat = batch.reshape(len(batch), -1)
+    return np.stack([0.5 - flat[:, 0], flat[:, 0] - 0.5], axis=1) * 4
+
+def never(batch):
+    return np.stack([np.ones(len(batch)), np.zeros(len(batch))], axis=1)
+
+def broken(batch):
+    raise OSError("the disk is full of \\x1b[31mred")
+
+def quadratic(points):
+    return ((points - 0.25) ** 2)[:, :3].sum(axis=1)
+
+def one(point):
+    return float(quadratic(point[None])[0])
+
+def announcing(points):
+    open("asked", "w").close()
+    time.sleep(0.05)
+    return quadratic(points)
+
+def bad(points):
+    return np.full(len(points), np.nan)
+
+number = 3
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory with the toy module in it."""
+    (tmp_path / "toy_model.py").write_text(TOY)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "toy_model", raising=False)
+    return tmp_path
+
+
+def call(*words: object, code: int = 0) -> Any:
+    """Run the command in this process and check its exit code."""
+    result = CliRunner().invoke(app, [str(word) for word in words], prog_name="zomirror")
+    assert result.exit_code == code, result.output + (repr(result.exception) if result.exception else "")
+    return result
+
+
+def picture(path: Path, *, size: tuple[int, int] = (6, 6), mode: str = "L", value: Any = 51) -> Path:
+    Image.new(mode, size, value).save(path)
+    return path
+
+
+# --- explain -------------------------------------------------------------------------------------------------------
+
+
+def test_a_digit_is_explained_in_words_and_in_a_picture(here: Path) -> None:
+    begun = time.monotonic()
+    said = call("explain", "digits:7").stdout
+    assert time.monotonic() - begun < 30
+    first, *rest = said.splitlines()
+    assert first.startswith("digits:7: classified 7 because of ")
+    assert " added (" in first
+    assert first.endswith(" it would be 9.")
+    assert [line.split(",")[0] for line in rest[:2]] == ["  PP  valid", "  PN  valid"]
+    with Image.open("explanations/digits-7-PN.png") as image:
+        assert image.width > 400
+    for kind in ("PP", "PN"):
+        one = Explanation.from_json(Path(f"explanations/digits-7-{kind}.json").read_text())
+        assert (one.kind, one.valid, one.label, one.nfev <= 10_000) == (kind, True, 7, True)
+
+
+def test_the_written_command_repeats_it_bit_for_bit(here: Path) -> None:
+    picture(Path("a picture.png"))
+    call(
+        "explain", "toy_model:predict", "a picture.png", "--budget", 300, "--l1", 0.02, "--seed", 5, "--bounds", "0,2",
+        "--signed", "--class-names", "low,high", "--shape", "36",
+    )  # fmt: skip
+    one = Explanation.from_json(Path("explanations/a-picture-PN.json").read_text())
+    command = one.settings["command"]
+    assert command.startswith("zomirror explain toy_model:predict 'a picture.png' --kind PN --seed 5 ")
+    Path("explanations/a-picture-PN.json").unlink()
+    call(*shlex.split(command)[1:])
+    again = Explanation.from_json(Path("explanations/a-picture-PN.json").read_text())
+    assert again.to_json() == one.to_json()
+    assert (again.name_of(again.label), again.name_of(again.contrast_label)) == ("low", "high")
+
+
+def test_json_is_for_scripts(here: Path) -> None:
+    picture(Path("a.png"))
+    result = call("explain", "toy_model:predict", "a.png", "--budget", 300, "--kind", "PN", "--json")
+    [found] = json.loads(result.stdout)
+    assert result.stderr == ""
+    assert (found["input"], found["kind"], found["valid"]) == ("a.png", "PN", True)
+    assert (found["label"], found["contrast_label"], found["nfev"] <= 300) == (0, 1, True)
+    assert found["status"] in zomirror.Status.__members__
+    assert Path(found["file"]).is_file()
+    assert Path(found["picture"]).is_file()
+
+
+def test_without_a_valid_explanation_the_exit_code_is_1(here: Path) -> None:
+    picture(Path("a.png"))
+    result = call("explain", "toy_model:never", "a.png", "--kind", "PN", "--budget", 200, code=1)
+    assert "PN: no valid explanation was found" in result.stdout
+    assert "not valid" in result.stdout
+
+
+def test_several_inputs_have_a_file_each_and_an_overview(here: Path) -> None:
+    Path("other").mkdir()
+    picture(Path("a.png"))
+    picture(Path("other/a.png"), value=40)
+    call("explain", "toy_model:predict", "a.png", "other/a.png", "a.png", "--budget", 200, "--kind", "PN", "--out", "x")
+    names = sorted(path.name for path in Path("x").iterdir())
+    assert names == sorted(
+        ["a-PN.json", "a-PN.png", "other-a-PN.json", "other-a-PN.png", "a-PN-2.json", "a-PN-2.png", "overview.png"]
+    )
+
+
+def test_rows_of_a_table(here: Path) -> None:
+    rows = ["size,weight,kind", "0.1,10,a", "0.9,20,b", "0.2,30,a"]
+    Path("t.csv").write_text("\n".join(rows) + "\n")
+    result = call("explain", "toy_model:predict", "t.csv:0,2", "--drop", "kind", "--budget", 400, "--json")
+    found = json.loads(result.stdout)
+    assert [(one["input"], one["kind"]) for one in found] == [
+        ("t.csv:0", "PP"),
+        ("t.csv:0", "PN"),
+        ("t.csv:2", "PP"),
+        ("t.csv:2", "PN"),
+    ]
+    one = Explanation.from_json(Path(found[1]["file"]).read_text())
+    assert one.feature_names == ("size", "weight")
+    assert one.x0.tolist() == [0.1, 10.0]
+    assert one.perturbed[0] > 0.5
+    assert one.scale.tolist() == pytest.approx([0.8, 20.0]), "the range of each column of the file"
+
+
+def test_arrays_are_one_input_or_rows(here: Path) -> None:
+    np.save("batch.npy", np.full((3, 4), 0.25))
+    [one] = json.loads(call("explain", "toy_model:predict", "batch.npy:1", "--kind", "PN", "--json").stdout)
+    assert Explanation.from_json(Path(one["file"]).read_text()).x0.shape == (4,)
+    [whole] = json.loads(call("explain", "toy_model:predict", "batch.npy", "--kind", "PN", "--json").stdout)
+    assert Explanation.from_json(Path(whole["file"]).read_text()).x0.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("mode", "value", "options", "shape", "first"),
+    [
+        ("L", 51, (), (1, 6, 6), 0.2),
+        ("RGB", (51, 102, 0), (), (3, 6, 6), 0.2),
+        ("RGB", (51, 51, 51), ("--shape", "1,6,6"), (1, 6, 6), 0.2),
+        ("RGB", (51, 102, 0), ("--shape", "6,6,3"), (6, 6, 3), 0.2),
+        ("L", 51, ("--mean", "0.5", "--std", "0.25"), (1, 6, 6), -1.2),
+        ("RGB", (51, 102, 0), ("--mean", "0.5,0.5,0.5", "--std", "0.25,0.5,1"), (3, 6, 6), -1.2),
+    ],
+)
+def test_pictures_become_what_the_model_takes(
+    here: Path, mode: str, value: Any, options: tuple[str, ...], shape: tuple[int, ...], first: float
+) -> None:
+    picture(Path("a.png"), mode=mode, value=value)
+    words = ("explain", "toy_model:predict", "a.png", "--kind", "PN", "--budget", 200, "--json", *options)
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    [one] = json.loads(result.stdout)
+    x0 = Explanation.from_json(Path(one["file"]).read_text()).x0
+    assert x0.shape == shape
+    assert x0.ravel()[0] == pytest.approx(first, abs=1e-6)
+
+
+def test_an_onnx_file_tells_the_shape_of_its_input(here: Path) -> None:
+    Path("net.onnx").write_bytes(models.path("lenet").read_bytes())
+    picture(Path("a.png"), size=(28, 28), mode="RGB", value=(0, 0, 0))
+    with Image.open("a.png") as image:
+        image.paste((255, 255, 255), (12, 4, 16, 24))
+        image.save("a.png")
+    [one] = json.loads(call("explain", "net.onnx", "a.png", "--kind", "PN", "--budget", 300, "--json").stdout)
+    assert (one["label"], Explanation.from_json(Path(one["file"]).read_text()).x0.shape) == (1, (1, 28, 28))
+    picture(Path("b.png"), size=(10, 10))
+    assert (
+        "expected an input of shape (1, 28, 28), got (1, 10, 10)" in call("explain", "net.onnx", "b.png", code=2).stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["a.png"], 2, "expected MODEL and at least one INPUT"),
+        (["lenet", "a.txt"], 2, "expected INPUT as digits:N, a .png"),
+        (["lenet", "no.png"], 2, "a file that exists"),
+        (["lenet", "digits:x"], 2, "expected digits:N with N in 0..9"),
+        (["lenet", "digits:7", "--l1", "-1"], 2, "expected l1 >= 0"),
+        (["lenet", "digits:7", "--budget", "3"], 2, "expected budget >= 100"),
+        (["lenet", "digits:7", "--bounds", "0"], 2, "expected --bounds as LOWER,UPPER"),
+        (["lenet", "digits:7", "--target", "3"], 2, "expected --kind PN with --target"),
+        (["toy_model:predict", "digits:7", "--mean", "0.5"], 2, "expected both --mean and --std"),
+        (["lenet", "digits:7", "--token-env", "X"], 2, "expected a URL with --remote-model"),
+        (["nothing", "digits:7"], 2, "expected MODEL as an .onnx file"),
+        (["no.onnx", "digits:7"], 2, "a file that exists"),
+        (["no_such_module:f", "digits:7"], 2, "a module that can be imported"),
+        (["toy_model:absent", "digits:7"], 2, "toy_model has no absent"),
+        (["toy_model:number", "digits:7"], 2, "a model that can be asked"),
+        (["os:path/../x", "digits:7"], 2, "as module:function"),
+        (["toy_model:broken", "digits:7"], 1, "the model raised OSError"),
+        (["lenet", "text.png"], 1, "expected a picture"),
+        (["lenet", "text.npy"], 1, "expected an array"),
+        (["lenet", "pickle.npy"], 1, "expected an array"),
+        (["lenet", "bad.csv"], 1, "line 3: expected a number in column b, got 'x': use --drop"),
+        (["lenet", "short.csv"], 1, "line 2: expected 2 columns, got 1"),
+        (["lenet", "rows.csv:9"], 2, "expected rows in 0..1"),
+        (["lenet", "rows.csv", "--drop", "z"], 2, "expected --drop to name columns of rows.csv (a, b)"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(here: Path, words: list[str], code: int, said: str) -> None:
+    for name in ("text.png", "text.npy"):
+        Path(name).write_text("this is text")
+    np.save("pickle.npy", np.array([{"a": 1}]), allow_pickle=True)
+    Path("bad.csv").write_text("a,b\n1,2\n3,x\n")
+    Path("short.csv").write_text("1,2\n3\n")
+    Path("rows.csv").write_text("a,b\n1,2\n3,4\n")
+    result = call("explain", *words, code=code)
+    assert result.stderr.startswith("error: ")
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert "Traceback" not in result.output
+    assert "\x1b" not in result.output
+    assert not Path("explanations").exists()
+
+
+def test_debug_shows_where_and_may_stand_anywhere(here: Path) -> None:
+    for words in (
+        ["--debug", "explain", "toy_model:broken", "digits:7"],
+        ["explain", "toy_model:broken", "digits:7", "--debug"],
+    ):
+        result = call(*words, code=1)
+        assert "Traceback" in result.stderr
+        assert "error: the model raised OSError" in result.stderr
+
+
+# --- minimize ------------------------------------------------------------------------------------------------------
+
+
+def test_minimize_finds_what_the_library_finds(here: Path) -> None:
+    words = ("minimize", "toy_model:quadratic", "--dim", 50, "--l1", 0.01, "--bounds", "-1,1", "--budget", 2000)
+    result = call(*words, "--batch-size", 20, "--out", "x.npy")
+    sys.path.insert(0, str(here))
+    import toy_model  # type: ignore[import-not-found]
+
+    same = zomirror.minimize(
+        toy_model.quadratic, np.zeros(50), l1=0.01, bounds=(-1, 1), budget=2000, method=zomirror.zo_ada_expmd(20), rng=0
+    )
+    assert np.load("x.npy").tobytes() == same.x.tobytes()
+    assert result.stdout.splitlines()[0] == "the budget of queries is used up"
+    assert f"F {same.fun:.6g}" in result.stdout
+    found = json.loads(call(*words, "--batch-size", 20, "--json").stdout)
+    assert found["fun"] == same.fun
+    assert (found["nfev"], found["status"], found["success"]) == (same.nfev, "BUDGET", True)
+
+
+def test_minimize_from_a_file_one_point_at_a_time(here: Path) -> None:
+    np.save("x0.npy", np.full(4, 0.5))
+    found = json.loads(
+        call(
+            "minimize", "toy_model:one", "--x0", "x0.npy", "--one-by-one", "--budget", 500, "--batch-size", 10,
+            "--method", "zo_psgd", "--eta", 10, "--returns", "best", "--json",
+        ).stdout
+    )  # fmt: skip
+    assert found["dim"] == 4
+    assert found["fun"] < 0.1875
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["toy_model:quadratic"], 2, "expected --x0 FILE.npy or --dim N"),
+        (["toy_model:quadratic", "--dim", "3", "--method", "zo_psgd"], 2, "expected --eta with zo_psgd"),
+        (["toy_model:quadratic", "--dim", "3", "--eta", "1"], 2, "expected no --eta"),
+        (["toy_model:number", "--dim", "3"], 2, "expected fun to be a function"),
+        (["toy_model:broken", "--dim", "3"], 1, "the function raised OSError"),
+        (["toy_model:quadratic", "--x0", "toy_model.py"], 1, "expected --x0 to be an array"),
+    ],
+)
+def test_minimize_says_what_is_wrong(here: Path, words: list[str], code: int, said: str) -> None:
+    assert said in call("minimize", *words, code=code).stderr
+
+
+def test_minimize_that_did_not_succeed_ends_with_1(here: Path) -> None:
+    assert "not finite" in call("minimize", "toy_model:bad", "--dim", 3, code=1).stdout
+
+
+# --- report, runs, train, bench ------------------------------------------------------------------------------------
+
+
+def test_report_of_files_and_directories(here: Path) -> None:
+    picture(Path("a.png"))
+    call("explain", "toy_model:predict", "a.png", "--budget", 200)
+    said = call("report", "explanations", "--title", "Two <of> one").stdout
+    assert said == "report.html: 2 explanations, 2 of them valid\n"
+    page = Path("report.html").read_text()
+    assert "Two &lt;of&gt; one" in page
+    assert "zomirror explain toy_model:predict a.png --kind PN --seed 0 --budget 200" in page
+    call("report", "explanations/a-PN.json", "--out", "deep/one.html")
+    assert Path("deep/one.html").is_file()
+    Path("empty").mkdir()
+    assert "expected .json files in 'empty'" in call("report", "empty", code=2).stderr
+    Path("bad.json").write_text("{}")
+    assert "bad.json: expected the format" in call("report", "bad.json", code=1).stderr
+    Path("bad.json").write_bytes(b"\xff\xfe{}")
+    assert "expected UTF-8 text" in call("report", "bad.json", code=1).stderr
+    call("report", "absent.json", code=2)
+
+
+def test_runs_are_listed_and_shown(here: Path) -> None:
+    assert call("runs", "list").stdout == "no runs in .\n"
+    with RunDirectory.open("runs/first", {"budget": 40, "l1": 0.5}, max_sent=40) as run:
+        run.begin(10)
+        run.values(np.zeros(10))
+    lines = call("runs", "list", "runs").stdout.splitlines()
+    assert lines[0].split() == ["run", "state", "done", "used", "sent", "lost", "created"]
+    assert lines[1].split()[:6] == ["first", "interrupted", "25%", "10", "10", "0"]
+    shown = call("runs", "show", "runs/first").stdout
+    assert "runs/first: run, interrupted, 25% done" in shown
+    assert "  l1 = 0.5" in shown
+    [found] = json.loads(call("runs", "list", "runs", "--json").stdout)
+    assert (found["state"], found["used"], found["configuration"]["budget"]) == ("interrupted", 10, 40)
+    assert json.loads(call("runs", "show", "runs/first", "--json").stdout)["path"].endswith("runs/first")
+    Path("runs/first/config.json").write_text("{")
+    assert "damage: " in call("runs", "show", "runs/first", code=1).stdout
+    assert "error: " in call("runs", "show", "nowhere", code=1).stderr
+
+
+def test_train_refuses_what_it_does_not_know(here: Path) -> None:
+    assert "vgg" in call("train", "vgg", code=2).stderr
+    assert "lenet" in call("train", "--help").stdout
+
+
+def test_bench_finds_the_checkout(here: Path) -> None:
+    names = call("bench", "--list").stdout.split()
+    folder = Path(zomirror.__file__).parents[2] / "benchmarks"
+    assert names == sorted(path.stem for path in folder.glob("[a-z]*.py"))
+    assert "expected benchmarks of" in call("bench", "nothing", code=2).stderr
+    checkout = here / "checkout"
+    (checkout / "benchmarks").mkdir(parents=True)
+    (checkout / "pyproject.toml").write_text('[project]\nname = "zomirror"\n')
+    (checkout / "benchmarks" / "quick.py").write_text("print('a ratio')")
+    (checkout / "benchmarks" / "wrong.py").write_text("raise SystemExit(3)")
+    done = subprocess.run([*COMMAND, "bench"], cwd=checkout, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.split("\n")[:3] == ["== quick", "a ratio", "== wrong"]
+    assert done.stderr == "error: these benchmarks failed: wrong\n"
+
+
+# --- the command as a process --------------------------------------------------------------------------------------
+
+
+def test_version_and_help_load_nothing_heavy(here: Path) -> None:
+    code = (
+        "import sys; from zomirror.cli import app\n"
+        "try: app(['--version'])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "heavy = {'onnxruntime', 'matplotlib', 'torch', 'sklearn', 'PIL', 'urllib3', 'jinja2', 'dask'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"zomirror {zomirror.__version__}\n[]\n"
+    for word in ("-h", "--help"):
+        assert "Exit codes: 0 done" in call(word).stdout
+        assert "--budget" in call("explain", word).stdout
+
+
+def test_the_console_script_is_this_command() -> None:
+    script = Path(sys.executable).parent / "zomirror"
+    assert subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout == (
+        f"zomirror {zomirror.__version__}\n"
+    )
+
+
+def test_shells_can_complete(here: Path) -> None:
+    environment = os.environ | {"_ZOMIRROR_COMPLETE": "complete_bash", "COMP_WORDS": "zomirror ex", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [Path(sys.executable).parent / "zomirror"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["explain"]
+
+
+def test_a_pipe_is_quiet(here: Path) -> None:
+    picture(Path("a.png"))
+    done = subprocess.run(
+        [*COMMAND, "explain", "toy_model:predict", "a.png", "--budget", "300", "--kind", "PN"],
+        cwd=here, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert done.stdout.startswith("a.png: classified 0; with 1 pixel added (upper left) it would be 1.")
+
+
+def test_sigterm_ends_with_143(here: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "minimize", "toy_model:announcing", "--dim", "3", "--budget", "1000000"],
+        cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not (here / "asked").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (143, "", "stopped by SIGTERM\n")
