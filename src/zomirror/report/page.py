@@ -50,6 +50,8 @@ class Entry:
     hidden_features: int
     settings: list[tuple[str, str]]
     command: str
+    exact: bool
+    """Whether the command says everything; a call from Python does not know what it was given beside numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ def _entry(number: int, one: Explanation) -> Entry:
         hidden_features=max(0, len(features) - MOST_FEATURES),
         settings=[(name, _shown(value)) for name, value in _settings(one).items()],
         command=str(one.settings.get("command") or _call(one)),
+        exact="command" in one.settings,
     )
 
 
@@ -201,4 +204,6 @@ def _call(one: Explanation) -> str:
     kept = ("l1", "l2", "kappa", "budget", "loss", "label", "target", "signed", "search")
     given = {name: one.settings[name] for name in kept if one.settings.get(name) not in (None, False, 0)}
     options = "".join(f", {name}={value!r}" for name, value in ({"kind": one.kind} | given | {"rng": one.seed}).items())
-    return f"zomirror.explain(model, x0{options})"
+    method = one.settings.get("method")
+    named = "" if method in (None, "recommended") else f", method={method}"
+    return f"zomirror.explain(model, x0{options}{named})"
