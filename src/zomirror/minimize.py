@@ -10,10 +10,12 @@ import numpy as np
 
 from zomirror.checks import choice, number, positive, positive_integer
 from zomirror.descent import Method
+from zomirror.durable import PathLike, RunLedger, finish, open_run, restored, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError
 from zomirror.optimizer import Optimizer
 from zomirror.oracle import MemoryLedger, Oracle, Retry
 from zomirror.result import Intermediate, Result, Status
+from zomirror.runs.interrupt import stop_on_signal
 
 Callback = Callable[[Intermediate], object]
 
@@ -38,6 +40,8 @@ def minimize(
     max_sent: int | None = None,
     on_error: str | Retry = "raise",
     nonfinite: str = "stop",
+    noise: float | None = None,
+    run_dir: PathLike | None = None,
 ) -> Result:
     """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box, f known only by its values.
 
@@ -54,19 +58,50 @@ def minimize(
     `Retry(n)` asks again up to n times, each attempt counting against `max_sent` (default: the budget).
     `nonfinite="stop"` ends the run at a NaN or infinite value, with the last good iterate; `"refuse"` reads such
     a value as a refused point, which tells nothing about its direction (only f at the iterate itself must be finite).
+
+    `noise` is the standard deviation of f when asked twice at one point; by default the recommended method finds it
+    out with six queries, and 0 says that there is none.
+
+    With a `run_dir` every query is in a journal there before it is sent and every answer after: a run that was
+    killed goes on with the same call, to the same result bit for bit, and a finished one is not run again. Ctrl-C
+    and SIGTERM then end the run cleanly after the batch in flight (status INTERRUPTED). Only `budget`, `max_sent`,
+    `max_time`, `maxiter` and `callback` may differ from the stored configuration.
     """
+    if run_dir is not None and rng is None:
+        rng = stored_seed(run_dir)
     optimizer = Optimizer(
-        x0, l1=l1, l2=l2, bounds=bounds, method=method, rng=rng, stochastic=stochastic, returns=returns
+        x0, l1=l1, l2=l2, bounds=bounds, method=method, rng=rng, stochastic=stochastic, returns=returns, noise=noise
     )
     stop = _Stop(callback, maxiter, max_time, target)
     refuse = choice("nonfinite", nonfinite, ("stop", "refuse")) == "refuse"
-    ledger = MemoryLedger(_checked_cap(max_sent, budget))
-    oracle = Oracle(_checked_fun(fun), budget, ledger=ledger, vectorized=vectorized, on_error=_checked_policy(on_error))
+    cap, policy = _checked_cap(max_sent, budget), _checked_policy(on_error)
+    _checked_fun(fun)
     _refuse_small(budget, len(optimizer.query) + 1)
+    if run_dir is None:
+        oracle = Oracle(fun, budget, ledger=MemoryLedger(cap), vectorized=vectorized, on_error=policy)
+        return _drive(optimizer, oracle, stop, refuse=refuse)
+    settings = {"budget": budget, "maxiter": maxiter, "max_time": max_time, "target": target, "nonfinite": nonfinite}
+    with open_run(run_dir, optimizer, settings, cap) as run, stop_on_signal() as signalled:
+        if (stored := run.result()) is not None:
+            return restored(stored)
+        if (state := run.restore()) is not None:
+            optimizer.restore(state)
+        stop.signalled = lambda: bool(signalled)
+        stop.between = lambda: run.checkpoint(optimizer.snapshot()) if run.checkpoint_due else False
+        oracle = Oracle(fun, budget, ledger=RunLedger(run), vectorized=vectorized, on_error=policy)
+        result = _drive(optimizer, oracle, stop, refuse=refuse)
+        if result.status not in (Status.INTERRUPTED, Status.MAX_SENT):
+            finish(run, result)
+        return result
+
+
+def _drive(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -> Result:
+    """The run to its end, and the last measurement."""
+    ledger = oracle.ledger
     try:
         status = _run(optimizer, oracle, stop, refuse=refuse)
         if status in _MEASURED_AT_END:
-            optimizer.close(oracle(optimizer.closing))
+            optimizer.close(oracle(optimizer.closing, aside=True))
             status = optimizer.status if optimizer.status is Status.NONFINITE else status
     except OracleError as error:
         error.result = optimizer.end(Status.ERROR, str(error), sent=ledger.sent)
@@ -93,6 +128,7 @@ def _run(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -> 
         optimizer.tell(values)
         if optimizer.status is not Status.RUNNING:
             return optimizer.status
+        stop.between()
         if (reason := stop.reason(optimizer)) is not None:
             return reason
 
@@ -109,9 +145,13 @@ class _Stop:
         self.maxiter = None if maxiter is None else positive_integer("maxiter", maxiter)
         self.target = None if target is None else number("target", target)
         self.deadline = None if max_time is None else time.monotonic() + positive("max_time", max_time)
+        self.signalled: Callable[[], bool] = lambda: False
+        self.between: Callable[[], object] = lambda: None
 
     def reason(self, optimizer: Optimizer) -> Status | None:
         """Why to stop now, if there is a reason."""
+        if self.signalled():
+            return Status.INTERRUPTED
         latest = optimizer.latest
         if latest is not None and optimizer.nit == latest.nit:
             if self.callback is not None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from zomirror.arrays import Array, Values
 from zomirror.box import Box
-from zomirror.checks import choice, seed_of, some, vector
+from zomirror.checks import choice, nonnegative, seed_of, some, vector
 from zomirror.descent import Method, State
 from zomirror.directions import key_of, uniform
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.oracle import checked_values, nonfinite_rows
 from zomirror.penalty import ElasticNet
-from zomirror.presets import zo_ada_expmd
+from zomirror.presets import recommended
 from zomirror.problem import Problem
 from zomirror.query import Query, Segment
 from zomirror.result import History, Intermediate, Result, Status
+from zomirror.snapshot import Arrays, pack, unpack
 
 RETURNS = ("last", "best", "random")
 
@@ -44,14 +50,19 @@ class Optimizer:
         rng: object = None,
         stochastic: bool = False,
         returns: str = "last",
+        noise: float | None = None,
     ) -> None:
         start = vector("x0", x0)
         box = Box.of(bounds, start.size).astype(start.dtype)
         _refuse_outside(start, box)
         self.returns = choice("returns", returns, RETURNS)
         self.seed = seed_of(rng)
-        self.method = zo_ada_expmd() if method is None else _checked_method(method)
         problem = Problem(start.size, start.dtype, ElasticNet(l1, l2), box, bool(stochastic))
+        if noise is not None:
+            nonnegative("noise", noise)
+        self.method = (
+            recommended(start, problem.penalty, box, noise=noise) if method is None else _checked_method(method)
+        )
         self._state = self.method.init(start, problem, key_of(self.seed))
         self._trace = _Trace(self.returns)
         self._query: Query | None = None
@@ -125,6 +136,26 @@ class Optimizer:
         h = self._state.problem.penalty(self.x)
         self._trace.add(self._state, self.x, float(values[0]), h, self.nfev, np.nan, np.nan)
 
+    def snapshot(self) -> Arrays:
+        """The whole of the run as named arrays: what `restore` takes."""
+        state = self._state
+        own = pack("x", state.x) | pack("memory", state.memory) | pack("pace", state.pace)
+        return own | pack("run", (state.t, self.nfev)) | self._trace.snapshot()
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a snapshot of a run of the same method and problem."""
+        state = self._state
+        t, self.nfev = unpack("run", (0, 0), arrays)
+        self._state = replace(
+            state,
+            t=t,
+            x=unpack("x", state.x, arrays),
+            memory=unpack("memory", state.memory, arrays),
+            pace=unpack("pace", state.pace, arrays),
+        )
+        self._trace.restore(arrays, state.x)
+        self._query = None
+
     @property
     def latest(self) -> Intermediate | None:
         """The last measured iterate, as a callback sees it."""
@@ -174,6 +205,19 @@ class _Trace:
         if self._is_better(state):
             self.chosen = self.latest
 
+    def snapshot(self) -> Arrays:
+        """The numbers, and the iterate to be returned."""
+        chosen = {} if self.chosen is None else pack("chosen", self.chosen)
+        return {"history": self._table()} | chosen
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], x: Array) -> None:
+        """Go on from a snapshot."""
+        for nfev, fun, f, eta, stationarity, nnz in arrays["history"]:
+            self._rows.append((int(nfev), float(fun), float(f), float(eta), float(stationarity), int(nnz)))
+            self.stationarity = float(stationarity) if np.isfinite(stationarity) else self.stationarity
+        if "chosen.x" in arrays:
+            self.chosen = unpack("chosen", Intermediate(x, 0.0, 0.0, 0, 0, 0.0, 0.0, 0), arrays)
+
     def _is_better(self, state: State) -> bool:
         if self.chosen is None or self.latest is None or self._returns == "last":
             return True
@@ -184,9 +228,11 @@ class _Trace:
 
     def history(self) -> History:
         """The numbers as arrays."""
-        columns = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
-        nfev, fun, f, eta, stationarity, nnz = columns
+        nfev, fun, f, eta, stationarity, nnz = self._table().T
         return History(nfev.astype(np.int64), fun, f, eta, stationarity, nnz.astype(np.int64))
+
+    def _table(self) -> NDArray[np.float64]:
+        return np.array(self._rows, dtype=np.float64).reshape(-1, 6)
 
 
 def _checked_method(method: object) -> Method:

@@ -32,12 +32,19 @@ class Ledger(Protocol):
         """Rows ever sent, retries and lost ones included."""
         ...
 
-    def recall(self, rows: int) -> Values | None:
-        """The recorded values of the next `rows` rows, when they were answered in an earlier life of the run."""
+    def recall(self, rows: int, *, aside: bool = False) -> Values | None:
+        """The recorded values of the next `rows` rows, when they were answered in an earlier life of the run.
+
+        Rows `aside` are not part of the trajectory: a longer run would not have asked them there.
+        """
         ...
 
-    def begin(self, rows: int) -> None:
+    def begin(self, rows: int, *, aside: bool = False) -> None:
         """Write down that `rows` rows are about to be sent; BudgetError when that is too many."""
+        ...
+
+    def lose(self, reason: str) -> None:
+        """Write down that the rows last sent will not be answered."""
         ...
 
     def record(self, values: Values) -> None:
@@ -53,10 +60,13 @@ class MemoryLedger:
         self.sent = 0
         self.max_sent = max_sent
 
-    def recall(self, rows: int) -> None:
+    def recall(self, rows: int, *, aside: bool = False) -> None:
         """There is no earlier life."""
 
-    def begin(self, rows: int) -> None:
+    def lose(self, reason: str) -> None:
+        """What was sent stays counted."""
+
+    def begin(self, rows: int, *, aside: bool = False) -> None:
         """Count, or refuse."""
         refuse_overspending(self.sent, rows, self.max_sent)
         self.sent += rows
@@ -109,7 +119,7 @@ class Oracle:
         """Queries of the budget not used yet."""
         return self.budget - self.ledger.used
 
-    def __call__(self, query: Query) -> Values:
+    def __call__(self, query: Query, *, aside: bool = False) -> Values:
         """The values of the query's points; refused whole when the budget does not hold it."""
         if len(query) > self.remaining:
             raise BudgetError(
@@ -118,26 +128,31 @@ class Oracle:
             )
         values = np.empty(len(query))
         for start, stop in query.blocks():
-            recorded = self.ledger.recall(stop - start)
-            values[start:stop] = self._ask(query, start, stop) if recorded is None else recorded
+            recorded = self.ledger.recall(stop - start, aside=aside)
+            values[start:stop] = self._ask(query, start, stop, aside=aside) if recorded is None else recorded
         return values
 
-    def _ask(self, query: Query, start: int, stop: int) -> Values:
+    def _ask(self, query: Query, start: int, stop: int, *, aside: bool) -> Values:
         attempts = 1 + (self.on_error.times if self.on_error else 0)
         first = self.ledger.used
         for attempt in range(1, attempts + 1):
-            self.ledger.begin(stop - start)
+            self.ledger.begin(stop - start, aside=aside)
             try:
                 answer = self._call(query, start, stop)
             except Exception as error:
                 if attempt == attempts:
+                    self.ledger.lose(type(error).__name__)
                     raise OracleError(
                         f"the function raised {type(error).__name__}: {error} (queries {first} to "
                         f"{first + stop - start - 1} of the run, attempt {attempt} of {attempts})",
                         rows=range(first, first + stop - start),
                     ) from error
             else:
-                values = checked_values(answer, stop - start, first)
+                try:
+                    values = checked_values(answer, stop - start, first)
+                except OracleError:
+                    self.ledger.lose("values that are not one number a row")
+                    raise
                 self.ledger.record(values)
                 return values
         raise AssertionError("unreachable")

@@ -23,6 +23,7 @@ class Status(Enum):
     CALLBACK = "the callback asked to stop"
     STALLED = "nothing better was found for a while"
     NOT_FOUND = "no valid explanation was found"
+    INTERRUPTED = "the run was interrupted; the same call with its run_dir resumes it"
     NONFINITE = "the function gave a value that is not finite"
     DIVERGED = "the iterates left the range of floating point: use a larger eta or an adaptive step"
     ERROR = "the function failed"

@@ -168,6 +168,11 @@ class RunDirectory:
         return self._journal.ledger.used
 
     @property
+    def asides(self) -> int:
+        """Queries whose values are recorded off the trajectory, by every session."""
+        return self._journal.ledger.used - self._journal.ledger.position
+
+    @property
     def sent(self) -> int:
         """Queries that were sent, by every session; never counted low."""
         return self._journal.ledger.sent

@@ -1,0 +1,64 @@
+"""A frozen state as named arrays and back, for checkpoints: no pickle, no code, only numbers.
+
+What a state is made of (dataclasses, tuples, arrays, numbers) is known from a state of the same method that has
+seen nothing yet, so only the numbers are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.errors import RunError
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def pack(name: str, value: Any) -> Arrays:
+    """The arrays that hold `value`, each name beginning with `name`."""
+    if value is None:
+        return {}
+    if isinstance(value, np.ndarray):
+        return {name: value}
+    if isinstance(value, bool | int | float | np.generic):
+        return {name: np.asarray(value)}
+    packed: Arrays = {}
+    for key, part in _parts(value):
+        packed |= pack(f"{name}.{key}", part)
+    return packed
+
+
+def unpack(name: str, like: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """The value that `pack` stored, built like `like`; RunError when the arrays do not fit."""
+    if like is None:
+        return None
+    if isinstance(like, np.ndarray):
+        stored = _stored(name, arrays)
+        if stored.dtype != like.dtype or stored.shape != like.shape:
+            raise RunError(f"checkpoint array {name!r} is {stored.dtype} {stored.shape}, not {like.dtype} {like.shape}")
+        stored.flags.writeable = False
+        return stored
+    if isinstance(like, bool | int | float):
+        return type(like)(_stored(name, arrays).item())
+    parts = {key: unpack(f"{name}.{key}", part, arrays) for key, part in _parts(like)}
+    if is_dataclass(like) and not isinstance(like, type):
+        return replace(like, **parts)
+    return type(like)(parts.values())
+
+
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    if is_dataclass(value):
+        return [(item.name, getattr(value, item.name)) for item in fields(value)]
+    if isinstance(value, tuple):
+        return [(str(i), part) for i, part in enumerate(value)]
+    raise RunError(f"expected a state of dataclasses, tuples, arrays and numbers, got {type(value).__name__}")
+
+
+def _stored(name: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    if name not in arrays:
+        raise RunError(f"the checkpoint lacks {name!r}")
+    return arrays[name]
