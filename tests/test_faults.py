@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
@@ -339,6 +340,36 @@ def test_budgets_around_one_iteration(m: int) -> None:
         else:
             result = run(fun, budget=budget, method=zm.zo_ada_expmd(m))
             assert fun.rows == result.nfev <= budget
+
+
+# --- F25: nothing depends on threads ------------------------------------------------------------------------------
+
+BITS = """
+import hashlib
+import numpy as np
+import zomirror as zm
+
+d = 30_001
+centre = np.linspace(-1, 1, d)
+def f(X):
+    return np.abs(X[:, ::100] - centre[::100]).max(axis=1)
+
+for mirror, directions, dtype in ((zm.Entropy(), zm.rademacher, np.float32), (zm.Euclidean(), zm.sphere, np.float64)):
+    method = zm.MirrorDescent(mirror, zm.TwoPoint(20, directions), zm.Adaptive())
+    result = zm.minimize(f, np.zeros(d, dtype), l1=1e-3, bounds=(-2, 2), method=method, budget=64, rng=0)
+    print(hashlib.sha256(result.x.tobytes() + result.history.stationarity.tobytes()).hexdigest())
+"""
+
+
+def test_bits_do_not_depend_on_the_threads_of_the_linear_algebra() -> None:
+    """A worker process may have fewer threads than its parent; the sums must not be cut by them."""
+    outputs = set()
+    for threads in ("1", "2", "3"):
+        limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads)
+        command = [sys.executable, "-c", BITS]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | limits)
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
 
 
 # --- F28: many dimensions, and one -------------------------------------------------------------------------------

@@ -1,7 +1,12 @@
-"""The array types that the core speaks of."""
+"""The array types that the core speaks of, and sums whose bits no BLAS decides.
+
+BLAS sums in an order that depends on how many threads it may use, so its bits differ between a process and its
+workers, or between two machines. What a run's next point depends on is summed here instead.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,3 +18,17 @@ Values = NDArray[np.float64]
 """What the black box answered, one number a row."""
 Indices = NDArray[np.intp]
 """Which coordinates."""
+
+COLUMNS = 1 << 13  # their part of the sum stays in the cache
+
+
+def norm2(x: Array) -> float:
+    """|x|_2, added up in float64."""
+    return math.sqrt(float(np.square(x).sum(dtype=np.float64)))
+
+
+def add_product(total: Array, weights: Array, rows: Array) -> None:
+    """total += rows^T weights."""
+    for start in range(0, total.size, COLUMNS):
+        part = slice(start, start + COLUMNS)
+        total[part] += np.einsum("i,ij->j", weights, rows[:, part])

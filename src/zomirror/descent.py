@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from zomirror.arrays import Array, Values
+from zomirror.arrays import Array, Values, norm2
 from zomirror.directions import Key
 from zomirror.estimator import Estimator
 from zomirror.mirror import MirrorMap
@@ -90,6 +90,6 @@ class MirrorDescent:
             x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
             x_next.flags.writeable = False
             pace = self.step.advance(state.pace, self.mirror, x, x_next, eta)
-            stationarity = eta * float(np.linalg.norm(x - x_next))
+            stationarity = eta * norm2(x - x_next)
         last = Measured(x, f, eta, stationarity)
         return replace(state, t=state.t + 1, x=x_next, memory=memory, pace=pace, last=last)

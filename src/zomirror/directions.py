@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array
+from zomirror.arrays import Array, norm2
 
 Key = tuple[int, int]
 """The two 64-bit words that name a stream."""
@@ -82,7 +82,7 @@ class Sphere:
         """A normal vector divided by its length."""
         for i, row in enumerate(out):
             _fill_normal(row, key, t, start + i)
-            row *= out.dtype.type(scale / float(np.linalg.norm(row)))
+            row *= out.dtype.type(scale / norm2(row))
 
 
 @dataclass(frozen=True, slots=True)

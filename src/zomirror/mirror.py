@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from zomirror.arrays import Array
+from zomirror.arrays import Array, norm2
 from zomirror.box import Box
 from zomirror.checks import positive
 from zomirror.entropy import log1p, solve
@@ -90,7 +90,7 @@ class Euclidean:
 
     def movement(self, x: Array, y: Array) -> float:
         """|y - x|_2."""
-        return float(np.linalg.norm(y - x))
+        return norm2(y - x)
 
     def check(self, h: ElasticNet, box: Box) -> None:
         """Every elastic net and every box will do."""

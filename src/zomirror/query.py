@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array, Indices, Values
+from zomirror.arrays import Array, Indices, Values, add_product
 from zomirror.box import Box
 from zomirror.directions import Directions, Key
 
@@ -71,7 +71,7 @@ class Stream:
         total = np.zeros(self.width, self.dtype)
         for start, stop in self._blocks():
             block = self.rows(start, stop, out=_scratch(stop - start, self.width, self.dtype))
-            total += weights[start:stop].astype(self.dtype) @ block
+            add_product(total, weights[start:stop].astype(self.dtype), block)
         return self.scatter(total)
 
     def scatter(self, moved: Array) -> Array:
