@@ -136,7 +136,7 @@ def everything_evil() -> Explanation:
 
 @pytest.mark.parametrize("pictured", [True, False])
 def test_every_string_stays_text(pictured: bool) -> None:
-    harmless = explanation("PN", settings={"l1": 1}, class_names=("a", "b", "c"))
+    harmless = explanation("PN", settings={"l1": 1, "command": "c"}, class_names=("a", "b", "c"))
     names = None if pictured else tuple(f"feature {i}" for i in range(36))
     evil = dataclasses.replace(everything_evil(), feature_names=None if pictured else everything_evil().feature_names)
     wanted = Page(report.render([dataclasses.replace(harmless, feature_names=names)]))
