@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import zomirror
 from zomirror import runs
 from zomirror.runs import config, lock, npz, result
 from zomirror.runs.directory import RunDirectory
@@ -29,7 +28,7 @@ def make(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (config, result):
         monkeypatch.setattr(module, "now", lambda: owner.since)
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0123456789abcdef" * (size // 8))
-    monkeypatch.setattr(zomirror, "__version__", "0.1.0")
+    monkeypatch.setattr("zomirror.runs.config.__version__", "0.1.0")
     monkeypatch.setattr(Pace, "interval", 0.0)
     for name in ("finished", "killed"):
         with RunDirectory.open(root / name, SETTINGS, arrays=ARRAYS, max_sent=20) as run:

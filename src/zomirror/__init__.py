@@ -23,19 +23,28 @@ from zomirror.errors import (
     ZomirrorError,
 )
 from zomirror.estimator import EntropyRadius, Estimate, EuclideanRadius, TwoPoint
+from zomirror.grouped import GroupMemory
 from zomirror.minimize import minimize
 from zomirror.mirror import Entropy, Euclidean, PNorm
 from zomirror.optimizer import Optimizer
 from zomirror.oracle import Oracle, Retry
 from zomirror.penalty import ElasticNet
-from zomirror.presets import Schedule, theorem_schedule, zo_ada_expmd, zo_ada_psgd, zo_expmd, zo_psgd
+from zomirror.presets import (
+    Schedule,
+    recommended,
+    theorem_schedule,
+    zo_ada_expmd,
+    zo_ada_psgd,
+    zo_expmd,
+    zo_group_expmd,
+    zo_psgd,
+)
 from zomirror.problem import Problem
 from zomirror.query import Query
 from zomirror.result import History, Intermediate, Result, Status
 from zomirror.scipy_method import scipy_method
-from zomirror.step import Adaptive, Constant
-
-__version__ = "0.1.0"
+from zomirror.step import Adaptive, Constant, ScaleFree
+from zomirror.version import __version__
 
 __all__ = [
     "Adaptive",
@@ -52,6 +61,7 @@ __all__ = [
     "Euclidean",
     "EuclideanRadius",
     "Explanation",
+    "GroupMemory",
     "History",
     "Intermediate",
     "Measured",
@@ -66,11 +76,13 @@ __all__ = [
     "Result",
     "Retry",
     "RunError",
+    "ScaleFree",
     "Schedule",
     "State",
     "Status",
     "TwoPoint",
     "ZomirrorError",
+    "__version__",
     "as_classifier",
     "coordinate",
     "explain",
@@ -79,11 +91,13 @@ __all__ = [
     "minimize",
     "onnx_classifier",
     "rademacher",
+    "recommended",
     "scipy_method",
     "sphere",
     "theorem_schedule",
     "zo_ada_expmd",
     "zo_ada_psgd",
     "zo_expmd",
+    "zo_group_expmd",
     "zo_psgd",
 ]

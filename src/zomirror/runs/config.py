@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import zomirror
 from zomirror.errors import RunError
 from zomirror.runs import npz
 from zomirror.runs.document import LARGEST, Json, canonical, decode, differences, encode
 from zomirror.runs.lock import now
 from zomirror.runs.record import UNIT, file_header
 from zomirror.runs.scan import Scan, scan
+from zomirror.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,7 +114,7 @@ def settle(folder: Folder, kind: str, settings: Mapping[str, object], arrays: Ma
     digests: dict[str, Json] = {name: npz.digest(npz.normal(value, name)) for name, value in arrays.items()}
     stored = read(folder)
     if stored is None:
-        return _create(folder, Config(kind, secrets.token_hex(16), now(), zomirror.__version__, given, digests), arrays)
+        return _create(folder, Config(kind, secrets.token_hex(16), now(), __version__, given, digests), arrays)
     what = f"run directory {str(folder.path)!r}"
     if stored.kind != kind:
         raise RunError(f"{what} holds a {stored.kind}, this call makes a {kind}: use another run_dir")

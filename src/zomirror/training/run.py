@@ -12,13 +12,13 @@ import torch
 from rich import progress
 from rich.console import Console
 
-import zomirror
 from zomirror import datasets
 from zomirror.datasets import cache
 from zomirror.training import lenet, resnet20
 from zomirror.training.batches import prepare
 from zomirror.training.export import export, scores
 from zomirror.training.loop import Epoch, Watch, fit
+from zomirror.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +120,7 @@ def describe(plan: Plan, data: str, seed: int, history: tuple[Epoch, ...], right
         "final_training_loss": history[-1].loss,
         "cpu_seconds": round(sum(record.cpu_seconds for record in history)),
         "command": f"zomirror train {plan.name} --seed {seed} --epochs {plan.epochs}",
-        "made_with": {"zomirror": zomirror.__version__, "torch": torch.__version__.split("+")[0]},
+        "made_with": {"zomirror": __version__, "torch": torch.__version__.split("+")[0]},
         "licence": "as the package",
     }
 
