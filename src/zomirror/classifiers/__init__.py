@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from zomirror.classifiers.command import Command, CommandFunction, command_classifier, command_function
 from zomirror.classifiers.function import Function
 from zomirror.classifiers.http import Http, http_classifier
 from zomirror.classifiers.onnx import Onnx, onnx_classifier
@@ -15,6 +16,8 @@ from zomirror.errors import ArgumentError, ArgumentTypeError
 
 __all__ = [
     "Classifier",
+    "Command",
+    "CommandFunction",
     "Function",
     "Http",
     "Onnx",
@@ -22,19 +25,22 @@ __all__ = [
     "Stepped",
     "Torch",
     "as_classifier",
+    "command_classifier",
+    "command_function",
     "http_classifier",
     "onnx_classifier",
     "radius_hint",
 ]
 
-_ADAPTERS = (Function, Http, Onnx, Sklearn, Torch)
+_ADAPTERS = (Command, Function, Http, Onnx, Sklearn, Torch)
 
 
 def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
     """Return `model` as a Classifier, asked with at most `batch_rows` rows at a time.
 
     A model is a function (n, *shape) -> (n, classes), the path of an .onnx file, a torch module, or a fitted
-    scikit-learn classifier or pipeline. What has further options is made by name: onnx_classifier, Sklearn.
+    scikit-learn classifier or pipeline. What has further options is made by name: onnx_classifier, Sklearn,
+    http_classifier, command_classifier.
     """
     if isinstance(model, _ADAPTERS):
         if batch_rows not in (None, model.batch_rows):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from zomirror.checks import choice, positive_integer
-from zomirror.classifiers.payload import MalformedError, OpenInference, Payload, PlainJson, load
-from zomirror.classifiers.protocol import ask, check_batch_rows, check_scores, join
+from zomirror.classifiers.payload import OpenInference, Payload, PlainJson, load
+from zomirror.classifiers.protocol import MalformedError, ask, check_batch_rows, check_scores, join
 from zomirror.classifiers.transport import Endpoint
 from zomirror.errors import ArgumentError, OracleError
 

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from zomirror.classifiers.protocol import MalformedError
 from zomirror.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -30,10 +31,6 @@ DATATYPES: dict[str, np.dtype[Any]] = {
     **{f"FP{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
 }
 _LENGTH = "inference-header-content-length"
-
-
-class MalformedError(Exception):
-    """The answer is not what the protocol says; caught where the request was made."""
 
 
 class Payload(Protocol):

@@ -44,6 +44,10 @@ def radius_hint(classifier: Classifier, x0: NDArray[Any]) -> NDArray[np.float64]
     return classifier.radius_hint(x0) if isinstance(classifier, Stepped) else None
 
 
+class MalformedError(Exception):
+    """An answer is not what its protocol says; caught where it was asked for, and told as an OracleError."""
+
+
 def ask(
     answer: Callable[[NDArray[Any]], object], batch: NDArray[Any], batch_rows: int | None
 ) -> NDArray[np.floating[Any]]:
