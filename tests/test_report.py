@@ -358,3 +358,34 @@ def test_places_have_names(cells: list[tuple[int, int]], words: str) -> None:
     for cell in cells:
         change[cell] = -0.5
     assert place(change) == words
+
+
+# --- a file from anywhere ------------------------------------------------------------------------------------------
+
+STRANGE = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0]
+
+
+def strange() -> list[dict[str, Any]]:
+    """Explanations that a file can hold, and that no search would give."""
+    base, found = explanation(), list[dict[str, Any]]()
+    empty = np.zeros((0, 6))
+    for value in STRANGE:
+        found += [{name: value} for name in ("margin", "objective", "l1_norm", "l2_norm")]
+        found += [{name: np.full((1, 6, 6), value)} for name in ("x", "perturbed")]
+        found += [{"x": np.full(4, value), "x0": np.ones(4), "perturbed": np.full(4, value)}]
+        found += [{name: np.full(3, value)} for name in ("scores_before", "scores_after")]
+        found += [{"scores_before": np.full(30, value), "scores_after": np.full(30, value)}]
+        found += [{"history": dataclasses.replace(base.history, fun=np.array([value, 1.0, 2.0, value, 3.0]))}]
+    for count in (-5, 0, 10**18):
+        found += [{"nfev": count}, {"nnz": count}, {"seed": count}]
+        found += [{"history": dataclasses.replace(base.history, nfev=np.full(5, count))}]
+    found += [{"settings": {"input": ["a", {"b": 1}], "command": 5, "mean": "q", "std": [0.0], "method": ["z"]}}]
+    found += [{"x": empty, "x0": empty, "perturbed": empty}, {"class_names": ("", "", "")}]
+    return found
+
+
+@pytest.mark.parametrize("changes", strange(), ids=lambda changes: "-".join(changes))
+def test_whatever_a_file_holds_the_page_is_made(changes: dict[str, Any]) -> None:
+    for kind in ("PP", "PN"):
+        one = Explanation.from_json(explanation(kind, **changes).to_json())
+        assert "</html>" in report.render([one])

@@ -15,6 +15,8 @@ Scores = NDArray[np.float64]
 
 WIDTH, HEIGHT = 400.0, 210.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 10.0, 38.0
+LARGEST = 1e50
+"""Values beyond are not drawn: they would flatten everything else."""
 MOST_POINTS = 400
 """More would not be told apart on a screen."""
 
@@ -50,19 +52,19 @@ class Convergence:
 
 def convergence(explanations: Sequence[Explanation]) -> Convergence | None:
     """The objective of every measured iterate against the queries used; None when nothing was measured."""
-    measured = [one for one in explanations if np.isfinite(one.history.fun).any() and np.isfinite(one.objective)]
+    measured = [one for one in explanations if _drawable(one.history.fun).any() and _drawable(one.objective)]
     if not measured:
         return None
-    values = np.concatenate([one.history.fun[np.isfinite(one.history.fun)] for one in measured])
+    values = np.concatenate([one.history.fun[_drawable(one.history.fun)] for one in measured])
     values = np.append(values, [one.objective for one in measured])
     low, high = float(values.min()), float(values.max())
-    logarithmic = low > 0 and high / low > 30
+    logarithmic = low > 1 / LARGEST and high / low > 30
     up = _log_ticks(low, high) if logarithmic else _ticks(low, high)
     low, high = min(low, up[0]), max(high, up[-1])
-    most = float(max(one.nfev for one in measured)) or 1.0
+    most = float(max(1, *(max(one.nfev, int(one.history.nfev.max())) for one in measured)))
 
     def x_of(queries: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * queries / most, 1)
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * max(queries, 0.0) / most, 1)
 
     def y_of(value: float) -> float:
         a, b, v = (math.log(low), math.log(high), math.log(value)) if logarithmic else (low, high, value)
@@ -71,7 +73,7 @@ def convergence(explanations: Sequence[Explanation]) -> Convergence | None:
     lines = []
     for one in measured:
         history = one.history
-        kept = np.flatnonzero(np.isfinite(history.fun))
+        kept = np.flatnonzero(_drawable(history.fun))
         kept = kept[np.unique(np.linspace(0, kept.size - 1, MOST_POINTS).astype(int))]
         points = [
             [x_of(nfev), y_of(fun), float(nfev), float(f"{fun:.4g}"), float(nnz)]
@@ -83,6 +85,11 @@ def convergence(explanations: Sequence[Explanation]) -> Convergence | None:
         lines.append(Line(one.kind, path, points, (x_of(one.nfev), y_of(one.objective))))
     across = [Tick(x_of(v), f"{v:,.0f}") for v in _ticks(0.0, most) if v <= most]
     return Convergence(lines, across, [Tick(y_of(v), f"{v:g}") for v in up], logarithmic)
+
+
+def _drawable(values: Scores | float) -> NDArray[np.bool_]:
+    """Which of them a chart can show."""
+    return np.abs(values) < LARGEST
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -14,6 +14,9 @@ from zomirror.contrast import Explanation
 from zomirror.contrast.hue import PALE, ramp_of
 from zomirror.contrast.picture import Picture, Pixels, picture_of
 
+LARGEST = 1e9
+"""Numbers beyond are no brightness."""
+
 
 @dataclass(frozen=True, slots=True)
 class Panels:
@@ -26,7 +29,9 @@ class Panels:
 
 def picture(one: Explanation) -> Picture | None:
     """How the explained input is shown as a picture; None for a table, and for whatever has feature names."""
-    return None if one.feature_names is not None else picture_of(one.x0, one.perturbed, one.settings)
+    # A file may hold anything; what no screen can show is listed instead.
+    shown = one.x0.size and all(np.abs(part).max() < LARGEST for part in (one.x0, one.x, one.perturbed))
+    return picture_of(one.x0, one.perturbed, one.settings) if shown and one.feature_names is None else None
 
 
 def panels(one: Explanation, how: Picture) -> Panels:

@@ -26,7 +26,7 @@ def answer(explanations: Sequence[Explanation]) -> str:
 
 def _part(one: Explanation) -> str:
     """What follows the class in the sentence."""
-    if not one.valid or one.nnz == 0:
+    if not one.valid or not one.x.any():
         return f"; {one.kind}: {one.message}"
     if one.kind == "PP":
         return f" because of {_features(one)}, which alone {'is' if one.nnz == 1 else 'are'} enough"
@@ -36,8 +36,8 @@ def _part(one: Explanation) -> str:
 def _features(one: Explanation) -> str:
     """`6 pixels (top and centre)`, or for a table `petal width = 0.2 and petal length = 1.4`."""
     how = picture(one)
-    if how is not None:
-        change = how.change(one.x)
+    change = None if how is None else how.change(one.x)
+    if change is not None and change.any():
         count = int(np.count_nonzero(change))
         done = "" if one.kind == "PP" else " changed" if (change < 0).any() else " added"
         return f"{count} pixel{'' if count == 1 else 's'}{done} ({place(change)})"
