@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -85,16 +86,12 @@ def render(explanations: Iterable[Explanation], *, title: str = "Explanations") 
             raise ArgumentTypeError(f"expected explanations, got {type(one).__name__} at place {i}")
     if not given:
         raise ArgumentError("expected at least one explanation, got none")
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader("zomirror.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
     # These two are files of the package, the only text that is not escaped; the policy names them by their hashes.
     style, script = (Markup(_asset(name)) for name in ("page.css", "page.js"))  # noqa: S704
     cases = _cases(given)
-    return environment.get_template("page.html.j2").render(
+    page: str = _template().render(
         title=title,
         cases=cases,
         rows=[(case, entry) for case in cases for entry in case.entries],
@@ -108,6 +105,16 @@ def render(explanations: Iterable[Explanation], *, title: str = "Explanations") 
         policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
         "base-uri 'none'; form-action 'none'",
     )
+    return page
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # loaded only by those who make a page
+
+    loader = PackageLoader("zomirror.report", ".")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.get_template("page.html.j2")
 
 
 def _asset(name: str) -> str:
