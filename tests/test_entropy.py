@@ -99,9 +99,9 @@ def test_agrees_with_fifty_digits_in_every_box(box: tuple[float, float], dtype: 
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("b", [0.0, 1e-12, 1.0, 1e6])
+@pytest.mark.parametrize("b", [0.0, 5e-324, 2e-309, 4e-307, 1e-300, 1e-12, 1.0, 1e6])
 def test_beyond_the_range_it_ends_finite(b: float, dtype: type[Any]) -> None:
-    z = np.array([89.0, -89.0, 709.0, 5000.0, -1e4, 1e4], dtype)
+    z = np.array([89.0, -89.0, 709.0, 720.0, -740.0, 5000.0, -1e4, 1e4], dtype)
     with strict():
         y = solve(z, 0.0, b, 10, -np.inf, np.inf)
     assert np.isfinite(y).all()
@@ -145,7 +145,7 @@ def test_is_zero_exactly_below_the_threshold_and_only_there(
         [y] = solve(np.array([z], dtype), a, b, d, -np.inf, np.inf)
     if abs(z) <= a:
         assert y == 0
-    else:
+    elif abs(z) - a > 1e-30:  # a smaller answer may underflow
         assert np.sign(y) == np.sign(z)
 
 

@@ -71,6 +71,9 @@ def _magnitude(s: Array, b: float, d: float) -> Array:
         v: Array = np.expm1(np.minimum(s, ceiling))
         v /= d
         return v
+    most = float(ceiling) + float(beta) * math.expm1(float(ceiling))  # where the root u is the ceiling
+    if most < float(np.finfo(s.dtype).max):
+        np.minimum(s, real(most), out=s)
     with np.errstate(over="ignore"):
         u = s / beta
         u += 1
