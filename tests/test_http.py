@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import inspect
 import json
@@ -375,6 +376,16 @@ def test_what_the_ledger_refuses_is_not_sent(allowed):
         with pytest.raises(BudgetError, match="enough"):
             quick(server.url, on_send=ledger, retries=9, timeout=60.0)(X)
         assert sum(len(read_batch(one)) for one in server.requests) == spent <= allowed
+
+
+def test_a_ledger_can_be_attached_later():
+    sent: list[int] = []
+    with Server(model_server(WEIGHTS)) as server:
+        classifier = http_classifier(server.url, model="linear", batch_rows=4)
+        counted = dataclasses.replace(classifier, on_send=sent.append)
+        np.testing.assert_array_equal(counted(X), classifier(X))
+        assert server.connections == 1
+    assert sent == [4, 4, 3]
 
 
 def test_a_refusal_in_one_thread_ends_the_others():
@@ -762,6 +773,42 @@ def test_a_proxy_is_used_when_asked_for():
     with Server(lambda *_: reply(GOOD)) as proxy:
         quick("http://model.invalid:81/base", proxy=proxy.url)(X)
         assert proxy.requests[0].line == "POST http://model.invalid:81/base/v2/models/linear/infer HTTP/1.1"
+
+
+def relay(request: Request, _: int) -> Any:
+    """A proxy that opens tunnels: it sees where they lead and nothing of what passes."""
+
+    def pump(source: socket.socket, target: socket.socket) -> None:
+        while data := source.recv(65536):
+            target.sendall(data)
+
+    def talk(peer: socket.socket) -> None:
+        host, _, port = request.line.split()[1].partition(":")
+        with socket.create_connection((host, int(port))) as target:
+            peer.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+            threading.Thread(target=pump, args=(target, peer), daemon=True).start()
+            pump(peer, target)
+
+    return talk
+
+
+def test_https_passes_a_proxy_in_a_tunnel(monkeypatch):
+    monkeypatch.setenv(VARIABLE, CANARY)
+    with Server(model_server(WEIGHTS), secure=True) as server, Server(relay) as proxy:
+        classifier = quick(f"{server.url}/base", proxy=proxy.url, ca_file=str(CERTIFICATE), token_env=VARIABLE)
+        np.testing.assert_allclose(classifier(X), X @ WEIGHTS, rtol=1e-5)
+        assert [one.line.split()[:2] for one in proxy.requests] == [["CONNECT", f"127.0.0.1:{server.port}"]]
+        assert CANARY not in repr(proxy.requests)
+        assert server.requests[0].line == "POST /base/v2/models/linear/infer HTTP/1.1"
+        with pytest.raises(OracleError, match="not secure"):
+            quick(server.url, proxy=proxy.url)(X)
+
+
+def test_a_proxy_that_drips_is_cut_off_at_the_deadline():
+    start = time.monotonic()
+    with Server(lambda *_: drip(b"HTTP/1.1 200 OK\r\nX-A: ")) as proxy, pytest.raises(OracleError, match="in time"):
+        quick("https://model.invalid", proxy=proxy.url, timeout=0.5)(X)
+    assert time.monotonic() - start < 2.5
 
 
 # TLS

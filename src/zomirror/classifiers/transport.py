@@ -165,7 +165,10 @@ class Endpoint:
             sent[name] = f"Bearer {value}" if (name, variable) == ("Authorization", self.token_env) else value
         if self._owner != os.getpid():
             self._connect()  # two processes must not talk over one connection
-        url = f"{self.url.rstrip('/')}{path}" if self.proxy else f"{urlsplit(self.url).path.rstrip('/')}{path}"
+        parts = urlsplit(self.url)
+        url = f"{parts.path.rstrip('/')}{path}"
+        if self.proxy is not None and parts.scheme == "http":
+            url = f"http://{parts.netloc}{url}"  # such a proxy is asked for the whole; https goes through a tunnel
         answer = exchange(self._pool, method, url or "/", sent, body, until, self.max_bytes)
         if not isinstance(answer, Reply):
             hidden = self.reveals(answer.reason)
