@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,50 @@ def test_inspect_tells_the_state_and_writes_nothing(path: Path, monkeypatch: pyt
     assert look().progress == 1.0
     open_run(path.with_name("fresh")).close()
     assert [info.state for info in runs.list_runs(path.parent)] == ["fresh", "finished"]
+
+
+WRITER = """
+import sys, time
+import numpy as np
+from zomirror.runs.directory import RunDirectory
+with RunDirectory.open(sys.argv[1], {"budget": 10**9}) as run:
+    run.begin(1), run.values([0.0])
+    print("ready", flush=True)
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        run.begin(700)
+        run.values(np.zeros(700))
+        time.sleep(0.004)
+"""
+
+
+def test_a_run_can_be_looked_at_while_it_is_written(path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
+        try:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+            seen = [runs.inspect(path) for _ in range(25)]
+        finally:
+            writer.kill()
+    assert {(info.state, info.damage, info.lost) for info in seen} == {("running", (), 0)}
+    used = [info.used for info in seen]
+    assert used == sorted(used)
+    assert used[0] < used[-1] <= runs.inspect(path).used
+    assert runs.inspect(path).state == "interrupted"
+
+
+def test_damage_is_told_while_the_run_is_written(path: Path) -> None:
+    with open_run(path) as run:
+        spend(run, 4)
+        data = (path / "journal.bin").read_bytes()
+        at = data.index(np.arange(3.0).tobytes())
+        with (path / "journal.bin").open("r+b") as file:
+            os.pwrite(file.fileno(), b"\xff", at)
+            info = runs.inspect(path)
+            os.pwrite(file.fileno(), data[at : at + 1], at)
+        assert info.state == "damaged"
+        assert f"damaged at byte {at - 32:,}" in info.damage[0]
+        assert runs.inspect(path).state == "running"
 
 
 def test_list_runs_passes_over_what_is_not_a_run(tmp_path: Path) -> None:

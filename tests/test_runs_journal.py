@@ -428,7 +428,7 @@ def test_a_full_disk_is_met_before_the_batch_is_sent(path: Path) -> None:
                 refusal = str(error)
         one.close()
     assert refusal.startswith("the room for the next answers in the journal would pass the largest file size")
-    assert 10 < done < 200
+    assert done > 90, "the last of the room is used too, one batch at a time"
     found = look(path)
     assert found.ledger.closed
     assert (found.ledger.used, found.ledger.sent, found.ledger.lost) == (50 * done, 50 * done, 0)

@@ -96,10 +96,10 @@ def read(folder: Folder) -> Config | None:
     return Config(kind, run_id, created, version, settings, arrays)
 
 
-def read_journal(fd: int, folder: Folder, config: Config, *, marks: tuple[int, ...] = ()) -> Scan:
+def read_journal(fd: int, folder: Folder, config: Config, *, marks: tuple[int, ...] = (), moving: bool = False) -> Scan:
     """Scan the journal of a run, which must carry the same identifier as its configuration."""
     what = folder.where(JOURNAL)
-    found = scan(fd, what, marks=marks)
+    found = scan(fd, what, marks=marks, moving=moving)
     if found.run_id.hex() != config.run_id:
         raise RunError(f"{what} belongs to another run than {NAME}: bring the right one back from a copy")
     return found

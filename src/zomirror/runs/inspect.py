@@ -19,8 +19,9 @@ from zomirror.runs.lock import holder
 if TYPE_CHECKING:
     from zomirror.runs.config import Config
     from zomirror.runs.document import Json
+    from zomirror.runs.scan import Scan
 
-_TRIES = 5  # of reading a journal that its owner is writing
+_TRIES = 10  # of seeing a journal move that its owner is writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +129,12 @@ def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: boo
     except RunError as error:
         return replace(info, state="damaged", damage=(*damage, str(error)))
     try:
-        what = folder.where(configs.JOURNAL)
-        for attempt in range(_TRIES):
-            try:
-                found = read_journal(fd, folder, config)
-                break
-            except RunError as error:
-                if not running or attempt == _TRIES - 1:
-                    return replace(info, state="damaged", damage=(*damage, str(error)))
-                time.sleep(0.02)  # its owner may have written between two of our reads
+        found = _read_moving(fd, folder, config) if running else read_journal(fd, folder, config)
+    except RunError as error:
+        return replace(info, state="damaged", damage=(*damage, str(error)))
     finally:
         os.close(fd)
+    what = folder.where(configs.JOURNAL)
     ledger = found.ledger if running else found.settled()
     finished = False
     try:
@@ -169,6 +165,20 @@ def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: boo
         sessions=ledger.sessions,
         damage=tuple(damage),
     )
+
+
+def _read_moving(fd: int, folder: Folder, config: Config) -> Scan:
+    """Scan a journal that its owner is writing between our reads: damage is only what does not move."""
+    try:
+        return read_journal(fd, folder, config)
+    except RunError:
+        end = read_journal(fd, folder, config, moving=True).end
+        for _ in range(_TRIES):
+            time.sleep(0.02)
+            found = read_journal(fd, folder, config, moving=True)
+            if found.end > end:
+                return found
+        raise
 
 
 def _describe_group(folder: Folder, config: Config, info: RunInfo, *, running: bool) -> RunInfo:

@@ -32,7 +32,7 @@ import numpy as np
 
 from zomirror.errors import ArgumentError, BudgetError, RunError
 from zomirror.runs.folder import refusal, write_all
-from zomirror.runs.record import MOST_ROWS, MOST_TEXT, UNIT, Kind, pack, room, window
+from zomirror.runs.record import MOST_ROWS, MOST_TEXT, UNIT, Kind, pack, padded, room, window
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -200,10 +200,16 @@ class Journal:
         if not self._live:
             self._open_session()
         batches = self._next_window(rows)
+        try:
+            self._grow(self._end + 2 * UNIT + batches * room(rows) + _SLACK)
+        except RunError:
+            if batches == 1 or self._broken:
+                raise
+            batches = 1  # on a disk that is nearly full, as long as one batch fits
+            self._grow(self._end + 2 * UNIT + room(rows) + _SLACK)
         total = batches * rows
         if self._max_sent is not None:
             total = min(total, self._max_sent - self._ledger.sent)
-        self._grow(self._end + 2 * UNIT + batches * room(rows) + _SLACK)
         ceiling = self._ledger.sent + total
         self._append(Kind.RESERVE, total, self._ledger.position, payload=window(ceiling, self._capacity))
         self.sync()
@@ -233,18 +239,23 @@ class Journal:
     def _grow(self, size: int) -> None:
         if size <= self._capacity:
             return
-        # doubling, in whole pages: few syncs have to carry a new length
-        target = -(-max(size, min(2 * self._capacity, self._capacity + _BLOCK)) // 4096) * 4096
-        try:
-            for start in range(self._capacity, target, _BLOCK):
-                write_all(self._fd, bytes(min(_BLOCK, target - start)), start)
-        except OSError as error:
+        # doubling, in whole pages, means that few syncs have to carry a new length; if it fits
+        generous = max(size, min(2 * self._capacity, self._capacity + _BLOCK))
+        for target in (-(-generous // 4096) * 4096, padded(size)):
+            try:
+                for start in range(self._capacity, target, _BLOCK):
+                    write_all(self._fd, bytes(min(_BLOCK, target - start)), start)
+            except OSError as error:
+                refused = refusal(f"the room for the next answers in {self._what}", error)
+            else:
+                self._capacity = target
+                return
             try:
                 os.ftruncate(self._fd, self._capacity)
-            except OSError:
+            except OSError as error:
                 self._broken = f"{self._what} could not be brought back to its length"
-            raise refusal(f"the room for the next answers in {self._what}", error) from error
-        self._capacity = target
+                raise refused from error
+        raise refused
 
     def _append(self, kind: Kind, count: int, position: int, *, sent: int | None = None, payload: bytes = b"") -> None:
         ledger = self._ledger

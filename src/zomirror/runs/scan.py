@@ -60,13 +60,14 @@ class Scan:
         return replace(self.ledger, open=0, sent=self.ledger.ceiling if unsure else self.ledger.sent)
 
 
-def scan(fd: int, what: str, *, marks: tuple[int, ...] = ()) -> Scan:
+def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = False) -> Scan:
     """Read a journal from its first byte to its last good record; RunError with the byte where it is damaged.
 
     A tail that no record follows is a write that did not complete, and is left out. If the machine has not gone down
     since the last session, then whatever lies before a record was itself good once, and must be now. Otherwise
     pages that were not yet synced may be missing here and there, and the tail begins at the first of them; but never
-    before a reservation that was used, for that one was synced.
+    before a reservation that was used, for that one was synced. A file that its owner is writing is `moving`: it ends
+    where it can no longer be read, for what follows may be newer than that.
     """
     size = os.fstat(fd).st_size
     with os.fdopen(os.dup(fd), "rb", buffering=_BLOCK) as file:
@@ -81,6 +82,8 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = ()) -> Scan:
         while True:
             if end in marks:
                 seen[end] = (ledger.crc, ledger.position)
+            if end >= size:  # its owner may be writing faster than we read
+                break
             data = file.read(UNIT)
             if len(data) < UNIT or not any(data):
                 break
@@ -107,6 +110,8 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = ()) -> Scan:
             records += 1
     owner = lock.Owner.read(ledger.session)
     same_machine = owner is not None and owner.boot != "" and owner.boot == lock.boot_id()
+    if moving:
+        return Scan(run_id, ledger, end, size, 0, records, asides, seen, same_machine)
     if torn_head and same_machine:  # a kill tears payloads, never a head: this was a whole record once
         raise _damage(what, end, "the record there is not good")
     dropped = _check_tail(fd, what, end, size, ceiling=None if same_machine else ledger.ceiling)
