@@ -355,6 +355,58 @@ def test_runs_are_listed_and_shown(here: Path) -> None:
     assert "error: " in call("runs", "show", "nowhere", code=1).stderr
 
 
+def test_a_run_that_was_terminated_goes_on_by_resume(here: Path) -> None:
+    words = [
+        "minimize",
+        "toy_model:announcing",
+        "--dim",
+        "3",
+        "--budget",
+        "300",
+        "--batch-size",
+        "10",
+        "--out",
+        "x.npy",
+    ]
+    process = subprocess.Popen(
+        [*COMMAND, *words, "--run-dir", "a run"], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not (here / "a run" / "command.json").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (143, "", "stopped; to go on: zomirror runs resume 'a run'\n")
+    assert not Path("x.npy").exists()
+    assert json.loads(call("runs", "show", "a run", "--json").stdout)["state"] == "interrupted"
+    found = json.loads(call("runs", "resume", "a run", "--json").stdout)
+    assert found["status"] == "BUDGET"
+    resumed = Path("x.npy").read_bytes()
+    call(*words)
+    assert Path("x.npy").read_bytes() == resumed, "bit for bit the run that was never stopped"
+    again = call("runs", "resume", "a run")
+    assert again.stderr.startswith("resuming: zomirror minimize toy_model:announcing --dim 3 ")
+    assert "the budget of queries is used up" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "does not say which command began it"),
+        ("{", "expected JSON"),
+        ("[]", "expected a command of zomirror"),
+        ('{"format": "zomirror command 1", "words": []}', "expected a command of zomirror"),
+        ('{"format": "zomirror command 1", "words": [1]}', "expected a command of zomirror"),
+        ('{"format": "zomirror command 1", "words": ["bench"]}', "expected a command that can be resumed"),
+    ],
+)
+def test_only_a_command_of_ours_is_resumed(here: Path, text: str | None, said: str) -> None:
+    Path("run").mkdir()
+    if text is not None:
+        Path("run/command.json").write_text(text)
+    assert said in call("runs", "resume", "run", code=1).stderr
+    call("runs", "resume", "absent", code=2)
+
+
 def test_train_refuses_what_it_does_not_know(here: Path) -> None:
     assert "vgg" in call("train", "vgg", code=2).stderr
     assert "lenet" in call("train", "--help").stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import traceback
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from typer.core import TyperGroup
 
 import zomirror
 from zomirror.cli import bench, explain, minimize, report, runs, train
+from zomirror.cli.again import Stopped
 from zomirror.cli.show import warn
 from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
 
@@ -36,6 +38,9 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             warn("stopped by Ctrl-C")
             raise typer.Exit(INTERRUPTED) from None
+        except Stopped as stop:
+            warn(f"stopped; to go on: zomirror runs resume {shlex.quote(str(stop.run_dir))}")
+            raise typer.Exit(128 + stop.number) from None
         except Terminated:
             warn("stopped by SIGTERM")
             raise typer.Exit(TERMINATED) from None

@@ -10,8 +10,9 @@ import numpy as np
 import typer
 
 from zomirror import presets
+from zomirror.cli.again import Kept, stoppable
 from zomirror.cli.model import load_object
-from zomirror.cli.options import L1, L2, Json, Quiet, Seed, pair
+from zomirror.cli.options import L1, L2, Json, Quiet, RunDir, Seed, pair, repeated
 from zomirror.cli.progress import meter
 from zomirror.cli.show import say, say_json
 from zomirror.errors import ArgumentError, DataError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zomirror.descent import MirrorDescent
-    from zomirror.result import Result
+    from zomirror.result import Intermediate, Result
 
 
 class Name(StrEnum):
@@ -42,6 +43,7 @@ class Returns(StrEnum):
 
 
 def minimize(
+    context: typer.Context,
     function: Annotated[
         str, typer.Argument(metavar="MODULE:FUNCTION", help="Maps points (n, d) to n values; found from here, too.")
     ],
@@ -65,6 +67,7 @@ def minimize(
     max_time: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
     target: Annotated[float | None, typer.Option(help="Stop when the objective falls to this.")] = None,
     seed: Seed = 0,
+    run_dir: RunDir = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Write the answer there.")] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -73,7 +76,14 @@ def minimize(
     fun = load_object(function, "FUNCTION")
     box = pair("--bounds", bounds)
     start = _start(x0, dim, box)
-    with meter(function, budget, show=not (json or quiet)) as told:
+    words = ["minimize", function, *repeated(context, without=("function", "run_dir", "json", "quiet"))]
+    kept = Kept(run_dir, words)
+
+    def look(now: Intermediate) -> None:
+        kept.write()
+        told.update(now.nfev, now.fun)
+
+    with stoppable(run_dir), meter(function, budget, show=not (json or quiet)) as told:
         result = minimise(
             fun,
             start,
@@ -84,12 +94,14 @@ def minimize(
             method=_method(method, eta, batch_size),
             rng=seed,
             vectorized=not one_by_one,
-            callback=lambda now: told.update(now.nfev, now.fun),
+            callback=look,
             returns=returns.value,
             maxiter=maxiter,
             max_time=max_time,
             target=target,
+            run_dir=run_dir,
         )
+        kept.write()
     if out is not None:
         _save(out, result.x)
     if json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,10 @@ from zomirror.errors import ArgumentError
 L1 = Annotated[float, typer.Option(help="Weight of |x|_1: larger is sparser.")]
 L2 = Annotated[float, typer.Option(help="Weight of |x|_2^2 / 2: larger is smaller.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same answer.")]
+RunDir = Annotated[
+    Path | None,
+    typer.Option(file_okay=False, help="Keep every query in a journal there; the same command goes on after a kill."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No live progress.")]
 

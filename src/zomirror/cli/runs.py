@@ -1,4 +1,4 @@
-"""`zomirror runs list|show`: what run directories hold."""
+"""`zomirror runs list|show|resume`: what run directories hold, and going on with them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from zomirror.cli.again import shown, words_of
 from zomirror.cli.options import Json
-from zomirror.cli.show import say, say_json, table
+from zomirror.cli.show import say, say_json, table, warn
 
 if TYPE_CHECKING:
     from zomirror.runs import RunInfo
 
-app = typer.Typer(no_args_is_help=True, help="Say what run directories hold, without touching them.")
+app = typer.Typer(no_args_is_help=True, help="Say what run directories hold; go on with a run.")
 
 
 @app.command("list")
@@ -50,6 +51,21 @@ def show(run: Annotated[Path, typer.Argument(help="A run directory.")], *, json:
         _tell(info)
     if info.state == "damaged":
         raise typer.Exit(1)
+
+
+@app.command("resume")
+def resume(
+    context: typer.Context,
+    run: Annotated[Path, typer.Argument(help="A run directory that --run-dir made.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Give the command again that began a run, from the directory in which it was given; it goes on where it was."""
+    words = words_of(run)
+    if not json:
+        warn(f"resuming: {shown(words)}")
+    root = context.find_root().command
+    root.main([*words, *(["--json"] if json else [])], prog_name="zomirror", standalone_mode=True)
 
 
 def _row(info: RunInfo) -> tuple[str, ...]:
