@@ -32,7 +32,7 @@ def test_the_loop_of_the_docstring_is_minimize(method: zm.MirrorDescent, dtype: 
         assert ours.tobytes() == theirs[:-1].tobytes()
     assert opt.nit == result.nit
     assert opt.nfev == result.nfev - 1
-    opt.close(sphere_function(opt.closing.points()))
+    opt.tell_closing(sphere_function(opt.closing.points()))
     assert opt.result.x.tobytes() == result.x.tobytes()
     assert opt.result.fun == result.fun
 

@@ -1,4 +1,4 @@
-"""A run of minimize() in a directory: every query in a journal, resumed by the same call.
+"""A run in a directory: every query in a journal, resumed by the same call.
 
 The journal's values are replayed through the deterministic algorithm, so after any crash the run is the one that
 would have been; a checkpoint only makes that faster.
@@ -7,24 +7,30 @@ would have been; a checkpoint only makes that faster.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zomirror.arrays import Values
-from zomirror.errors import RunError
-from zomirror.optimizer import Optimizer
+from zomirror.errors import ArgumentError, RunError
 from zomirror.result import History, Result, Status
 from zomirror.runs.directory import RunDirectory
-from zomirror.runs.result import Stored
+
+if TYPE_CHECKING:
+    from zomirror.optimizer import Optimizer
 
 PathLike = str | os.PathLike[str]
 
+TRAJECTORY = 1
+"""Raised whenever the same values lead a method to other points: then recorded values cannot be replayed."""
+
 
 class RunLedger:
-    """The ledger of a run directory."""
+    """The ledger of a run directory; one more `begin` before the answer is the same batch sent again."""
 
     def __init__(self, run: RunDirectory) -> None:
         self._run = run
@@ -32,7 +38,7 @@ class RunLedger:
 
     @property
     def used(self) -> int:
-        """Rows answered in this trajectory so far, and those that earlier ends of the run measured aside."""
+        """Rows answered in this trajectory so far, and those that ended an earlier session up to here."""
         return self._run.position + self._run.asides
 
     @property
@@ -82,14 +88,27 @@ def stored_seed(run_dir: PathLike) -> int | None:
     return seed if isinstance(seed, int) else None
 
 
-def open_run(run_dir: PathLike, optimizer: Optimizer, settings: Mapping[str, Any], max_sent: int) -> RunDirectory:
+def stable_repr(name: str, value: object) -> str:
+    """repr(value), refused when it holds an address: it says what was asked for, and must say it in every process."""
+    text = repr(value)
+    if re.search(r" at 0x[0-9a-fA-F]+", text):
+        raise ArgumentError(
+            f"expected {name} to have a repr that names its parameters, got {text[:120]}: a durable run compares it "
+            "when it is resumed, so make it a dataclass or give it a __repr__"
+        )
+    return text
+
+
+def open_run(
+    run_dir: PathLike, optimizer: Optimizer, settings: Mapping[str, Any], max_sent: int | None
+) -> RunDirectory:
     """Create the run or resume it, refusing one of another configuration."""
     problem = optimizer.state.problem
     known = {
-        "task": "minimize",
+        "trajectory": TRAJECTORY,
         "l1": problem.penalty.l1,
         "l2": problem.penalty.l2,
-        "method": repr(optimizer.method),
+        "method": stable_repr("method", optimizer.method),
         "seed": optimizer.seed,
         "stochastic": problem.stochastic,
         "returns": optimizer.returns,
@@ -97,6 +116,22 @@ def open_run(run_dir: PathLike, optimizer: Optimizer, settings: Mapping[str, Any
     }
     arrays = {"x0": optimizer.x, "lower": np.asarray(problem.box.lower), "upper": np.asarray(problem.box.upper)}
     return RunDirectory.open(run_dir, known | dict(settings), arrays=arrays, max_sent=max_sent)
+
+
+def resume(run: RunDirectory, optimizer: Optimizer, fits: Callable[[Optimizer], bool] = lambda _: True) -> None:
+    """Go on from the checkpoint, if there is one that can be used; what it lacks is replayed.
+
+    A checkpoint beyond where this run will end (`fits` says no) is of no use.
+    """
+    blank = optimizer.snapshot()
+
+    def into(state: Mapping[str, NDArray[Any]]) -> None:
+        optimizer.restore(state)
+        if not fits(optimizer):
+            optimizer.restore(blank)
+            raise RunError("it lies beyond the end of this run")
+
+    run.restore(into)
 
 
 def finish(run: RunDirectory, result: Result) -> None:
@@ -116,12 +151,22 @@ def finish(run: RunDirectory, result: Result) -> None:
     run.finish(summary, {"x": result.x, "history": table})
 
 
-def restored(stored: Stored) -> Result:
-    """The result that `finish` stored."""
-    s: dict[str, Any] = dict(stored.summary)
-    columns = dict(zip((item.name for item in fields(History)), stored.arrays["history"], strict=True))
+def finished(run: RunDirectory) -> Result | None:
+    """The result that `finish` stored; None when there is none, or none that can be read: the values are all there."""
+    stored = run.result()
+    if stored is None:
+        return None
+    try:
+        return _result(stored.summary, stored.arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        run.notes.append(f"the stored result cannot be used: {type(error).__name__}: {error}")
+        return None
+
+
+def _result(s: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Result:
+    columns = dict(zip((item.name for item in fields(History)), arrays["history"], strict=True))
     whole = {name: columns[name].astype(np.int64) for name in ("nfev", "nnz")}
-    x = stored.arrays["x"]
+    x = arrays["x"]
     x.flags.writeable = False
     return Result(
         x=x,

@@ -10,7 +10,7 @@ import numpy as np
 
 from zomirror.checks import choice, number, positive, positive_integer
 from zomirror.descent import Method
-from zomirror.durable import PathLike, RunLedger, finish, open_run, restored, stored_seed
+from zomirror.durable import PathLike, RunLedger, finish, finished, open_run, resume, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError
 from zomirror.optimizer import Optimizer
 from zomirror.oracle import MemoryLedger, Oracle, Retry
@@ -80,17 +80,19 @@ def minimize(
     if run_dir is None:
         oracle = Oracle(fun, budget, ledger=MemoryLedger(cap), vectorized=vectorized, on_error=policy)
         return _drive(optimizer, oracle, stop, refuse=refuse)
-    settings = {"budget": budget, "maxiter": maxiter, "max_time": max_time, "target": target, "nonfinite": nonfinite}
-    with open_run(run_dir, optimizer, settings, cap) as run, stop_on_signal() as signalled:
-        if (stored := run.result()) is not None:
-            return restored(stored)
-        if (state := run.restore()) is not None:
-            optimizer.restore(state)
+    settings = {"task": "minimize", "target": target, "nonfinite": nonfinite}
+    free = {"budget": budget, "maxiter": maxiter, "max_time": max_time}
+    with open_run(run_dir, optimizer, settings | free, cap) as run, stop_on_signal() as signalled:
+        if (stored := finished(run)) is not None:
+            return stored
+        resume(run, optimizer, lambda at: at.nfev < budget and (maxiter is None or at.nit < maxiter))
         stop.signalled = lambda: bool(signalled)
         stop.between = lambda: run.checkpoint(optimizer.snapshot()) if run.checkpoint_due else False
         oracle = Oracle(fun, budget, ledger=RunLedger(run), vectorized=vectorized, on_error=policy)
         result = _drive(optimizer, oracle, stop, refuse=refuse)
-        if result.status not in (Status.INTERRUPTED, Status.MAX_SENT):
+        if result.status is Status.INTERRUPTED:
+            run.checkpoint(optimizer.snapshot())
+        elif result.status is not Status.MAX_SENT:
             finish(run, result)
         return result
 
@@ -101,7 +103,7 @@ def _drive(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -
     try:
         status = _run(optimizer, oracle, stop, refuse=refuse)
         if status in _MEASURED_AT_END:
-            optimizer.close(oracle(optimizer.closing, aside=True))
+            optimizer.tell_closing(oracle(optimizer.closing, aside=True))
             status = optimizer.status if optimizer.status is Status.NONFINITE else status
     except OracleError as error:
         error.result = optimizer.end(Status.ERROR, str(error), sent=ledger.sent)

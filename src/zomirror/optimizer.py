@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.arrays import Array, Values
 from zomirror.box import Box
-from zomirror.checks import choice, nonnegative, seed_of, some, vector
+from zomirror.checks import choice, nonnegative, positive_integer, seed_of, some, vector
 from zomirror.descent import Method, State
 from zomirror.directions import key_of, uniform
-from zomirror.errors import ArgumentError, ArgumentTypeError
+from zomirror.durable import PathLike, RunLedger, open_run, resume, stored_seed
+from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
 from zomirror.oracle import checked_values, nonfinite_rows
 from zomirror.penalty import ElasticNet
 from zomirror.presets import recommended
 from zomirror.problem import Problem
 from zomirror.query import Query, Segment
 from zomirror.result import History, Intermediate, Result, Status
+from zomirror.runs.directory import RunDirectory
 from zomirror.snapshot import Arrays, pack, unpack
 
 RETURNS = ("last", "best", "random")
@@ -36,7 +38,8 @@ class Optimizer:
 
     `ask()` gives an array (n, d) of points and `tell()` takes their n values. Asking again before telling gives
     the same points. `x` is the current iterate, at which the next batch is asked; `result` speaks of the last
-    iterate that has been measured (or the best, or a random one: `returns`).
+    iterate that has been measured (or the best, or a random one: `returns`). `Optimizer.open(run_dir, x0, ...)`
+    is the same in a directory that survives the process.
     """
 
     def __init__(
@@ -69,6 +72,52 @@ class Optimizer:
         self.nfev = 0
         self.status = Status.RUNNING
         self._detail = ""
+        self._run: RunDirectory | None = None
+        self._ledger: RunLedger | None = None
+        self._asked = False
+
+    @classmethod
+    def open(cls, run_dir: PathLike, x0: object, *, max_sent: int | None = None, **options: Any) -> Self:
+        """An optimizer whose batches are in a journal: opened again, it goes on after the last batch told.
+
+            with Optimizer.open("run", x0, l1=0.1, bounds=(0, 1), rng=0, max_sent=40_000) as opt:
+                while opt.nfev < 30_000:
+                    opt.tell(fun(opt.ask()))
+
+        `options` are those of Optimizer(), and must be the stored ones. `ask()` writes down that its points are
+        sent before it returns them, and raises BudgetError when they would pass `max_sent`; `tell()` writes down
+        their values. A batch that was asked and not told before the process died is lost, and asked again.
+        """
+        if max_sent is not None:
+            positive_integer("max_sent", max_sent)
+        if options.get("rng") is None:
+            options["rng"] = stored_seed(run_dir)
+        optimizer = cls(x0, **options)
+        run = open_run(run_dir, optimizer, {"task": "ask and tell"}, max_sent)
+        try:
+            resume(run, optimizer)
+            ledger = RunLedger(run)
+            while (values := ledger.recall(len(optimizer.query))) is not None:
+                optimizer.tell(values)
+        except BaseException:
+            run.close()
+            raise
+        optimizer._run, optimizer._ledger = run, ledger
+        return optimizer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the run directory, if there is one; a batch asked and not told is lost."""
+        if self._run is not None:
+            if not self._asked:
+                self._run.checkpoint(self.snapshot())
+            self._run.close()
+            self._run = None
 
     @property
     def x(self) -> Array:
@@ -94,7 +143,14 @@ class Optimizer:
 
     def ask(self) -> Array:
         """The points of the next batch, an array (n, d) of your own."""
+        self._reserve()
         return self.query.points()
+
+    def _reserve(self) -> None:
+        """Write down, once a batch, that it is sent."""
+        if self._ledger is not None and not self._asked:
+            self._ledger.begin(len(self.query))
+            self._asked = True
 
     @property
     def samples(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -107,6 +163,15 @@ class Optimizer:
         """The values at the points of `ask()`; values that are not finite are counted, and the run does not move."""
         query = self.query
         told = checked_values(values, len(query))
+        if self._ledger is not None:
+            self._reserve()
+            self._ledger.record(told)
+            self._asked = False
+        self._take(query, told)
+        if self._run is not None and self._run.checkpoint_due:
+            self._run.checkpoint(self.snapshot())
+
+    def _take(self, query: Query, told: Values) -> None:
         self.nfev += told.size
         if bad := nonfinite_rows(told):
             self.status, self._detail = Status.NONFINITE, bad
@@ -123,11 +188,11 @@ class Optimizer:
 
     @property
     def closing(self) -> Query:
-        """One more point, the current iterate, to know F there; see `close`."""
+        """One more point, the current iterate, to know F there; see `tell_closing`."""
         draw = self.nit * len(self.query) if self._state.problem.stochastic else None
         return Query((Segment(self.x, 1, first_sample=draw),))
 
-    def close(self, values: Values) -> None:
+    def tell_closing(self, values: Values) -> None:
         """The value of the `closing` query: the current iterate becomes the last measured one."""
         self.nfev += 1
         if bad := nonfinite_rows(values):
@@ -143,18 +208,19 @@ class Optimizer:
         return own | pack("run", (state.t, self.nfev)) | self._trace.snapshot()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a snapshot of a run of the same method and problem."""
+        """Go on from a snapshot of a run of the same method and problem; RunError, and no change, if it is not one."""
         state = self._state
-        t, self.nfev = unpack("run", (0, 0), arrays)
-        self._state = replace(
+        t, nfev = unpack("run", (0, 0), arrays)
+        moved = replace(
             state,
             t=t,
             x=unpack("x", state.x, arrays),
             memory=unpack("memory", state.memory, arrays),
             pace=unpack("pace", state.pace, arrays),
         )
-        self._trace.restore(arrays, state.x)
-        self._query = None
+        trace = _Trace(self.returns)
+        trace.restore(arrays, state.x)
+        self._state, self._trace, self.nfev, self._query = moved, trace, nfev, None
 
     @property
     def latest(self) -> Intermediate | None:
@@ -180,7 +246,7 @@ class Optimizer:
             message=f"{status.value}: {detail}" if detail else status.value,
             stationarity=self._trace.stationarity,
             seed=self.seed,
-            sent=self.nfev if sent is None else sent,
+            sent=sent if sent is not None else self.nfev if self._ledger is None else self._ledger.sent,
             history=self._trace.history(),
         )
 
@@ -212,7 +278,12 @@ class _Trace:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], x: Array) -> None:
         """Go on from a snapshot."""
-        for nfev, fun, f, eta, stationarity, nnz in arrays["history"]:
+        table = arrays.get("history", np.empty(0))
+        if table.ndim != 2 or table.shape[1] != 6 or table.dtype != np.float64:
+            raise RunError(
+                f"checkpoint array 'history' is {table.dtype} {table.shape}, expected six columns of float64"
+            )
+        for nfev, fun, f, eta, stationarity, nnz in table:
             self._rows.append((int(nfev), float(fun), float(f), float(eta), float(stationarity), int(nnz)))
             self.stationarity = float(stationarity) if np.isfinite(stationarity) else self.stationarity
         if "chosen.x" in arrays:

@@ -121,16 +121,23 @@ class Oracle:
 
     def __call__(self, query: Query, *, aside: bool = False) -> Values:
         """The values of the query's points; refused whole when the budget does not hold it."""
-        if len(query) > self.remaining:
-            raise BudgetError(
-                f"expected at most {self.remaining} more queries (budget {self.budget}), got {len(query)}: "
-                "nothing was sent"
-            )
+        if not aside:
+            self._refuse_beyond(len(query))
         values = np.empty(len(query))
         for start, stop in query.blocks():
             recorded = self.ledger.recall(stop - start, aside=aside)
-            values[start:stop] = self._ask(query, start, stop, aside=aside) if recorded is None else recorded
+            if recorded is None:
+                if aside:  # those that are recorded have been counted
+                    self._refuse_beyond(stop - start)
+                recorded = self._ask(query, start, stop, aside=aside)
+            values[start:stop] = recorded
         return values
+
+    def _refuse_beyond(self, rows: int) -> None:
+        if rows > self.remaining:
+            raise BudgetError(
+                f"expected at most {self.remaining} more queries (budget {self.budget}), got {rows}: nothing was sent"
+            )
 
     def _ask(self, query: Query, start: int, stop: int, *, aside: bool) -> Values:
         attempts = 1 + (self.on_error.times if self.on_error else 0)

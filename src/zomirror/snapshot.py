@@ -42,8 +42,11 @@ def unpack(name: str, like: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             raise RunError(f"checkpoint array {name!r} is {stored.dtype} {stored.shape}, not {like.dtype} {like.shape}")
         stored.flags.writeable = False
         return stored
-    if isinstance(like, bool | int | float):
-        return type(like)(_stored(name, arrays).item())
+    if isinstance(like, bool | int | float | np.generic):
+        number = _stored(name, arrays)
+        if number.shape:
+            raise RunError(f"checkpoint array {name!r} has shape {number.shape}, expected one number")
+        return type(like)(number.item())
     parts = {key: unpack(f"{name}.{key}", part, arrays) for key, part in _parts(like)}
     if is_dataclass(like) and not isinstance(like, type):
         return replace(like, **parts)

@@ -29,16 +29,17 @@ from typing import TYPE_CHECKING, Any, Self
 from zomirror.errors import RunError
 from zomirror.runs import checkpoint as checkpoints
 from zomirror.runs import config as configs
+from zomirror.runs import npz
 from zomirror.runs import result as results
 from zomirror.runs.checkpoint import Checkpoint
 from zomirror.runs.config import read_journal
-from zomirror.runs.folder import Folder, check_path
+from zomirror.runs.folder import Folder, check_name, check_path
 from zomirror.runs.journal import Journal, Pace
 from zomirror.runs.lock import Lock
 from zomirror.runs.replay import Replay
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -169,8 +170,8 @@ class RunDirectory:
 
     @property
     def asides(self) -> int:
-        """Queries whose values are recorded off the trajectory, by every session."""
-        return self._journal.ledger.used - self._journal.ledger.position
+        """Queries that earlier sessions measured off the trajectory, up to this position of it."""
+        return self._replay.beside(self.position)
 
     @property
     def sent(self) -> int:
@@ -239,12 +240,19 @@ class RunDirectory:
             self._checkpointed = time.monotonic()
             self._cost = self._checkpointed - started
 
-    def restore(self) -> dict[str, NDArray[Any]] | None:
-        """The state of the last good checkpoint, with `take` moved behind it; None to begin at the beginning."""
+    def restore(
+        self, into: Callable[[dict[str, NDArray[Any]]], object] | None = None
+    ) -> dict[str, NDArray[Any]] | None:
+        """The state of the last good checkpoint, with `take` moved behind it; None to begin at the beginning.
+
+        `into` is given the state and refuses one that does not fit with RunError: then all values are replayed.
+        """
         if self._checkpoint is None or self._replay.position:
             return None
         try:
             state = self._checkpoint.load(self._folder)
+            if into is not None:
+                into(state)
         except RunError as error:
             self._set_aside(str(error))
             return None
@@ -264,6 +272,20 @@ class RunDirectory:
         self._check_owner()
         self._journal.close()
         results.write(self._folder, self._config, self._journal.place[1], summary, arrays or {})
+
+    def keep(self, name: str, arrays: Mapping[str, ArrayLike]) -> None:
+        """Put arrays beside the journal, on the disk when this returns: what is too wide for one number a row."""
+        self._check_owner()
+        self._folder.replace(f"{check_name(name)}.npz", lambda file: npz.write(file, arrays))
+
+    def kept(self, name: str) -> dict[str, NDArray[Any]] | None:
+        """What `keep` put there, None if nothing; RunError if it cannot be read."""
+        file_name = f"{check_name(name)}.npz"
+        if self._folder.kind(file_name) is None:
+            return None
+        with os.fdopen(self._folder.open_file(file_name), "rb") as file:
+            reader = npz.Reader(file, self._folder.where(file_name))
+            return {stored: reader.load(stored) for stored in reader.names}
 
     def _check_owner(self) -> None:
         if not self._lock.held:

@@ -29,6 +29,11 @@ class Replay:
         self._rest: NDArray[np.float64] = np.empty(0)
         self.position = 0
         self.recorded = found.ledger.position
+        self._beside = {at: sum(self._head(o).count for o in offsets) for at, offsets in found.asides.items()}
+
+    def beside(self, position: int) -> int:
+        """How many rows were recorded beside the trajectory up to this position."""
+        return sum(rows for at, rows in self._beside.items() if at <= position)
 
     def skip(self, offset: int, position: int) -> None:
         """Go on from a place that a checkpoint knows."""
