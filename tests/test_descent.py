@@ -83,6 +83,7 @@ def test_one_step_is_the_sum_of_its_parts(method: zm.MirrorDescent) -> None:
     values = least_squares(query.points())
     after = method.tell(state, query, values)
     (f, g), _ = method.estimator.tell(None, method.estimator.ask(None, p, x, 0, key), values)
+    assert g is not None
     eta = method.step.eta(method.step.init(), g)
     assert after.x.tobytes() == method.mirror.step(x, g, eta, p.penalty, p.box).tobytes()
     assert after.t == 1

@@ -172,6 +172,7 @@ class TwoPointWith:
 
     def tell(self, memory: Any, query: Query, values: Values) -> tuple[zm.Estimate, Any]:
         (f, g), _ = self.base.tell(None, query, values)
+        assert g is not None
         if self.fault == "impure":
             memory += 1
         if self.fault == "factor":
