@@ -14,7 +14,8 @@ from zomirror.checks import positive_integer, seed_of
 from zomirror.classifiers import Classifier, as_classifier, radius_hint
 from zomirror.contrast.engine import Search, run_many
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.search import Callback, Found, Progress, found
+from zomirror.contrast.progress import Callback, Found, Progress
+from zomirror.contrast.search import found
 from zomirror.contrast.search import search as search_for
 from zomirror.contrast.setting import Setting
 from zomirror.contrast.wanted import Wanted

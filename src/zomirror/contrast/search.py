@@ -3,8 +3,9 @@
     1. Ask the label of x0 (and the scores of the baseline, for a PP).
     2. Descend loss(margin) + h(w); remember the best valid iterate, which costs nothing.
     3. If none is valid, descend again with weaker penalties.
-    4. Prune and shrink the best valid point.
-    5. Ask it once more, for all its scores.
+    4. Refine the best point with local linear models, which also makes most invalid points valid.
+    5. Prune and shrink it.
+    6. Ask it once more, for all its scores.
 
 Every row asked counts, and the search never asks more than its budget.
 """
@@ -12,133 +13,31 @@ Every row asked counts, and the search never asks more than its budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.arrays import Array
-from zomirror.contrast.candidate import Candidate, Glimpse, Goal
-from zomirror.contrast.engine import Reply, Request, Scores, Search
+from zomirror.contrast.candidate import Candidate
+from zomirror.contrast.engine import Reply, Request, Search
 from zomirror.contrast.polish import polish
-from zomirror.contrast.setting import Setting
-from zomirror.descent import Method
+from zomirror.contrast.progress import LOSSES, Asking, Found, Progress, ask_margins, ask_scores
+from zomirror.contrast.refine import Pull, refine
 from zomirror.errors import ArgumentError
-from zomirror.losses import Hinge, Loss, Softplus, change_margin, keep_margin
 from zomirror.optimizer import Optimizer
 from zomirror.penalty import ElasticNet
 from zomirror.presets import recommended
-from zomirror.query import Query, Segment
-from zomirror.result import History, Status
+from zomirror.result import Status
 
 ALONG = (1.0, 0.5, 0.25, 0.125, 0.0625)
 """Where on the way from x0 to the paper's start the recommended method looks for a better place to begin a PN."""
 WEAKER = (1.0, 0.1, 0.01)
 """Factors of the penalty, tried in turn until something is valid."""
+FINISH_SHARE = 0.5
+"""The part of the budget that the descent leaves for refining, pruning and shrinking."""
 POLISH_SHARE = 0.1
-"""The part of the budget that pruning and shrinking may use."""
-
-Callback = Callable[[Glimpse], object]
-
-LOSSES: dict[str, Callable[[float], Loss]] = {"hinge": Hinge, "softplus": Softplus}
-"""From kappa to what is descended; the objective that is reported is always the hinge's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """What is wanted of an explanation, beside its decision set."""
-
-    penalty: ElasticNet
-    kappa: float
-    loss: str
-    budget: int
-    method: Method | None
-    """None: the recommended method, whose memory is of the margin, not of its loss."""
-    seed: int
-    label: int | None = None
-    target: int | None = None
-    classes: int = 0
-    """How many classes have names; 0: no names were given."""
-    search: int = 0
-    radius: float | None = None
-    """How far to look for a change of the scores, where the model knows (trees)."""
-    patience: float = 0.2
-    """The descent ends when this part of the budget has brought no better valid point."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """What a search ends with."""
-
-    status: Status
-    label: int
-    best: Candidate
-    scores_before: NDArray[np.float64]
-    scores_after: NDArray[np.float64]
-    history: History
-    nfev: int
-    note: str
-
-
-class Progress:
-    """What a search has seen so far: the one thing in it that changes."""
-
-    def __init__(self, setting: Setting, aim: Aim, callback: Callback | None = None) -> None:
-        self.setting, self.aim, self.callback = setting, aim, callback
-        self.goal = Goal(aim.penalty, aim.kappa)
-        self.label = -1 if aim.label is None else aim.label
-        self.scores = np.empty(0)
-        self.best: Candidate | None = None
-        self.start = setting.start
-        self.used = 0
-        self.note = ""
-        self._rows: list[tuple[float, ...]] = []
-
-    @property
-    def left(self) -> int:
-        """Queries for the descent and the polish; one stays for the end."""
-        return self.aim.budget - self.used - 1
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether something valid was seen."""
-        return self.best is not None and self.best.valid
-
-    def consider(self, w: Array, margin: float) -> Candidate:
-        """Keep the point if it is the best so far."""
-        candidate = self.goal.candidate(w, margin)
-        if candidate.better_than(self.best):
-            self.best = candidate
-        return candidate
-
-    def margins(self, scores: Scores) -> NDArray[np.float64]:
-        """How far from valid each row is."""
-        if self.setting.kind == "PP":
-            return keep_margin(scores, self.label).astype(np.float64)
-        return change_margin(scores, self.label, self.aim.target).astype(np.float64)
-
-    def add(self, fun: float, f: float, eta: float, stationarity: float, nnz: int) -> None:
-        """One more iterate."""
-        self._rows.append((self.used, fun, f, eta, stationarity, nnz))
-
-    def shown(self, candidate: Candidate, nnz: int) -> bool:
-        """Show the iterate to the callback; False when it asks to stop."""
-        if self.callback is None:
-            return True
-        best = self.best.fun if self.best is not None and self.best.valid else np.nan
-        try:
-            self.callback(Glimpse(self.setting.to_change(candidate.w), candidate.fun, best, self.used, nnz))
-        except StopIteration:
-            return False
-        return True
-
-    def history(self) -> History:
-        """The iterates' numbers."""
-        nfev, fun, f, eta, stationarity, nnz = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
-        return History(nfev.astype(np.int64), fun, f, eta, stationarity, nnz.astype(np.int64))
-
-
-Asking = Generator[Request, Reply, NDArray[np.float64]]
+"""The part of that which is for pruning and shrinking."""
 
 
 def search(progress: Progress) -> Search[Found]:
@@ -153,12 +52,13 @@ def search(progress: Progress) -> Search[Found]:
             if progress.setting.kind == "PN"
             else "the baseline alone is given this class, and no less surely than x0: choose another baseline"
         )
-        scores = yield from _ask_scores(progress, [progress.best.w])
+        scores = yield from ask_scores(progress, [progress.best.w])
         return found(progress, Status.TARGET, scores[0])
     status = yield from (_levels(progress) if progress.aim.search else _descents(progress))
-    yield from _polished(progress)
+    if status not in (Status.CALLBACK, Status.NONFINITE):
+        yield from _finished(progress, progress.left)
     best = chosen(progress)
-    scores = yield from _ask_scores(progress, [best.w])
+    scores = yield from ask_scores(progress, [best.w])
     return found(progress, status, scores[0])
 
 
@@ -186,7 +86,7 @@ def _find_label(progress: Progress) -> Generator[Request, Reply, None]:
     setting, aim = progress.setting, progress.aim
     nothing = np.zeros_like(setting.start)
     points = [setting.start, setting.box.project(nothing)] if setting.kind == "PP" else [nothing]
-    scores = yield from _ask_scores(progress, points)
+    scores = yield from ask_scores(progress, points)
     progress.scores = scores[0]
     classes = scores.shape[1]
     if aim.classes not in (0, classes):
@@ -217,7 +117,7 @@ def _find_start(progress: Progress, at_x0: Candidate) -> Generator[Request, Repl
     """Begin a PN where F is least between x0 and the centre of the decision set: five queries that save many."""
     centre, box = progress.setting.start, progress.setting.box
     points: list[Array] = [box.project(centre * centre.dtype.type(c)) for c in ALONG]
-    margins = yield from _ask_margins(progress, points)
+    margins = yield from ask_margins(progress, points)
     seen = [progress.consider(w, float(margin)) for w, margin in zip(points, margins, strict=True)]
     progress.start = min([at_x0, *seen], key=lambda candidate: candidate.fun).w
 
@@ -239,9 +139,11 @@ def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
     for i in range(count):
         progress.best = None
         factor = 4.0 ** (2 * i / (count - 1) - 1) if count > 1 else 1.0
-        allowed = (progress.left - _polish_rows(progress)) // (count - i)
-        status = yield from _descend(progress, factor, patient=True, allowed=allowed)
-        yield from _polished(progress, _polish_rows(progress) // (count - i))
+        # Shares of the same size, of which each descent leaves the same part for what follows.
+        share = progress.left // (count - i)
+        kept = int(FINISH_SHARE * share)
+        status = yield from _descend(progress, factor, patient=True, allowed=share - kept)
+        yield from _finished(progress, kept)
         ends.append(chosen(progress))
         if status is Status.CALLBACK:
             break
@@ -261,7 +163,7 @@ def _descend(
     optimizer = Optimizer(progress.start, l1=l1, l2=l2, bounds=setting.box, method=method, rng=aim.seed)
     first = improved = progress.used
     least = np.inf
-    allowed = progress.left - _polish_rows(progress) if allowed is None else allowed
+    allowed = progress.left - _kept_rows(progress) if allowed is None else allowed
     while True:
         query, spent = optimizer.query, progress.used - first
         if spent + len(query) > (allowed if progress.is_valid or patient else allowed // 2):
@@ -287,39 +189,45 @@ def _descend(
             return Status.STALLED
 
 
-def _polished(progress: Progress, allowed: int | None = None) -> Generator[Request, Reply, None]:
-    """The best valid point, pruned and shrunk."""
-    if progress.best is None or not progress.best.valid:
+def _finished(progress: Progress, allowed: int) -> Generator[Request, Reply, None]:
+    """The best point refined and then, once it is valid, pruned and shrunk."""
+    if progress.best is None:
         return
-    allowed = min(progress.left, _polish_rows(progress) if allowed is None else allowed)
-    steps = polish(progress.best, progress.goal, progress.setting.box, allowed)
+    box, goal, last = progress.setting.box, progress.goal, progress.used + min(allowed, progress.left)
+    if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
+        refined = refine(progress.best, goal, box, _pull(progress), rows, step=progress.aim.radius)
+        progress.best = yield from _driven(progress, refined, ask_scores)
+    if progress.best.valid and last > progress.used:
+        polished = polish(progress.best, goal, box, last - progress.used)
+        progress.best = yield from _driven(progress, polished, ask_margins)
+    f = max(progress.best.margin, -goal.kappa)
+    progress.add(progress.best.fun, f, np.nan, np.nan, int(np.count_nonzero(progress.best.w)))
+
+
+def _pull(progress: Progress) -> Pull:
+    target, label = progress.aim.target, progress.label
+    if progress.setting.kind == "PP":
+        return Pull(label, kept=True)
+    return Pull(label, kept=False) if target is None else Pull(target, kept=True)
+
+
+def _driven(
+    progress: Progress,
+    steps: Generator[list[Array], NDArray[np.float64], Candidate],
+    ask: Callable[[Progress, list[Array]], Asking],
+) -> Generator[Request, Reply, Candidate]:
+    """What `steps` returns, its points asked."""
     try:
         points = next(steps)
         while True:
-            margins = yield from _ask_margins(progress, points)
-            points = steps.send(margins)
+            points = steps.send((yield from ask(progress, points)))
     except StopIteration as stop:
-        progress.best = stop.value
+        best: Candidate = stop.value
+        return best
 
 
-def _polish_rows(progress: Progress) -> int:
-    return int(POLISH_SHARE * progress.aim.budget)
-
-
-def _ask_scores(progress: Progress, points: list[Array]) -> Asking:
-    scores = yield Request(_query(points), progress.setting, lambda scores: scores.astype(np.float64))
-    progress.used += len(points)
-    return scores
-
-
-def _ask_margins(progress: Progress, points: list[Array]) -> Asking:
-    reply = yield Request(_query(points), progress.setting, lambda scores: progress.margins(scores)[:, None])
-    progress.used += len(points)
-    return reply[:, 0]
-
-
-def _query(points: list[Array]) -> Query:
-    return Query(tuple(Segment(w, 1) for w in points))
+def _kept_rows(progress: Progress) -> int:
+    return int(FINISH_SHARE * progress.aim.budget)
 
 
 def _shown(scores: NDArray[np.float64]) -> str:

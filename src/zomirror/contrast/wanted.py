@@ -9,7 +9,7 @@ import numpy as np
 
 from zomirror.checks import choice, nonnegative, positive_integer
 from zomirror.contrast.explanation import as_names
-from zomirror.contrast.search import LOSSES, Aim
+from zomirror.contrast.progress import LOSSES, Aim
 from zomirror.contrast.setting import KINDS, Setting, setting_of
 from zomirror.descent import Method
 from zomirror.errors import ArgumentError, ArgumentTypeError

@@ -1,0 +1,139 @@
+"""What a search is asked for, what it has seen so far, and how it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.arrays import Array
+from zomirror.contrast.candidate import Candidate, Glimpse, Goal
+from zomirror.contrast.engine import Reply, Request, Scores
+from zomirror.contrast.setting import Setting
+from zomirror.descent import Method
+from zomirror.losses import Hinge, Loss, Softplus, change_margin, keep_margin
+from zomirror.penalty import ElasticNet
+from zomirror.query import Query, Segment
+from zomirror.result import History, Status
+
+Callback = Callable[[Glimpse], object]
+
+LOSSES: dict[str, Callable[[float], Loss]] = {"hinge": Hinge, "softplus": Softplus}
+"""From kappa to what is descended; the objective that is reported is always the hinge's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What is wanted of an explanation, beside its decision set."""
+
+    penalty: ElasticNet
+    kappa: float
+    loss: str
+    budget: int
+    method: Method | None
+    """None: the recommended method, whose memory is of the margin, not of its loss."""
+    seed: int
+    label: int | None = None
+    target: int | None = None
+    classes: int = 0
+    """How many classes have names; 0: no names were given."""
+    search: int = 0
+    radius: float | None = None
+    """How far to look for a change of the scores, where the model knows (trees)."""
+    patience: float = 0.2
+    """The descent ends when this part of the budget has brought no better valid point."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a search ends with."""
+
+    status: Status
+    label: int
+    best: Candidate
+    scores_before: NDArray[np.float64]
+    scores_after: NDArray[np.float64]
+    history: History
+    nfev: int
+    note: str
+
+
+class Progress:
+    """What a search has seen so far: the one thing in it that changes."""
+
+    def __init__(self, setting: Setting, aim: Aim, callback: Callback | None = None) -> None:
+        self.setting, self.aim, self.callback = setting, aim, callback
+        self.goal = Goal(aim.penalty, aim.kappa)
+        self.label = -1 if aim.label is None else aim.label
+        self.scores = np.empty(0)
+        self.best: Candidate | None = None
+        self.start = setting.start
+        self.used = 0
+        self.note = ""
+        self._rows: list[tuple[float, ...]] = []
+
+    @property
+    def left(self) -> int:
+        """Queries for the descent and the polish; one stays for the end."""
+        return self.aim.budget - self.used - 1
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether something valid was seen."""
+        return self.best is not None and self.best.valid
+
+    def consider(self, w: Array, margin: float) -> Candidate:
+        """Keep the point if it is the best so far."""
+        candidate = self.goal.candidate(w, margin)
+        if candidate.better_than(self.best):
+            self.best = candidate
+        return candidate
+
+    def margins(self, scores: Scores) -> NDArray[np.float64]:
+        """How far from valid each row is."""
+        if self.setting.kind == "PP":
+            return keep_margin(scores, self.label).astype(np.float64)
+        return change_margin(scores, self.label, self.aim.target).astype(np.float64)
+
+    def add(self, fun: float, f: float, eta: float, stationarity: float, nnz: int) -> None:
+        """One more iterate."""
+        self._rows.append((self.used, fun, f, eta, stationarity, nnz))
+
+    def shown(self, candidate: Candidate, nnz: int) -> bool:
+        """Show the iterate to the callback; False when it asks to stop."""
+        if self.callback is None:
+            return True
+        best = self.best.fun if self.best is not None and self.best.valid else np.nan
+        try:
+            self.callback(Glimpse(self.setting.to_change(candidate.w), candidate.fun, best, self.used, nnz))
+        except StopIteration:
+            return False
+        return True
+
+    def history(self) -> History:
+        """The iterates' numbers."""
+        nfev, fun, f, eta, stationarity, nnz = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
+        return History(nfev.astype(np.int64), fun, f, eta, stationarity, nnz.astype(np.int64))
+
+
+Asking = Generator[Request, Reply, NDArray[np.float64]]
+
+
+def ask_scores(progress: Progress, points: list[Array]) -> Asking:
+    """All scores at the points."""
+    scores = yield Request(_query(points), progress.setting, lambda scores: scores.astype(np.float64))
+    progress.used += len(points)
+    return scores
+
+
+def ask_margins(progress: Progress, points: list[Array]) -> Asking:
+    """The margins at the points."""
+    reply = yield Request(_query(points), progress.setting, lambda scores: progress.margins(scores)[:, None])
+    progress.used += len(points)
+    return reply[:, 0]
+
+
+def _query(points: list[Array]) -> Query:
+    return Query(tuple(Segment(w, 1) for w in points))

@@ -1,0 +1,156 @@
+"""Refine: from a point near the boundary to the best one around it, with a local linear model of the scores.
+
+A descent on a hinge zigzags about its kink. Here the scores are asked at one small step along each feature, which
+gives a linear model of every class; the penalised problem of that model is solved exactly within a trust region; the
+answers for several regions are asked, and the best of them is where the next model is made. The first model knows
+all features; those that follow ask only the features in use and the most promising others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.arrays import Array, Indices
+from zomirror.box import Box
+from zomirror.contrast.candidate import Candidate, Goal
+from zomirror.contrast.linear import Linear
+from zomirror.losses import change_margin, keep_margin
+from zomirror.penalty import ElasticNet
+
+Vector = NDArray[np.float64]
+Asking = Generator[list[Array], Vector, Candidate]
+"""Yields points, is sent their scores (n, classes), returns the best."""
+
+STEP = 0.05
+"""The largest difference step, in units of a feature's range."""
+REGIONS = ((1.0, 1.5), (0.4, 1.0), (0.1, 0.4))
+"""Trust regions as parts of the radius, and what the radius is multiplied by where that one does best."""
+SLACKS = (0.03, 0.2)
+"""How much further than needed the model is to go, as parts of the change that it foresees."""
+RIVALS, FACETS = 3, 8
+"""Contrast classes that are tried one by one (PN), and classes that are kept at a distance together (PP)."""
+PROMISING = 100
+"""Features beside those in use that are asked again."""
+FIRST_RADIUS, LAST_RADIUS, SHRINKING = 0.5, 0.008, 0.3
+GAIN = 0.004
+"""A round that gains a smaller part of F has not gained."""
+RESCUE = 0.02
+"""While nothing is valid, the penalty counts this much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """What is wanted of the class `own`: that it wins (kept), or that it does not."""
+
+    own: int
+    kept: bool
+
+    def margins(self, scores: Vector) -> Vector:
+        """How far from that each row is."""
+        margins = keep_margin(scores, self.own) if self.kept else change_margin(scores, self.own)
+        return margins.astype(np.float64)
+
+    def rivals(self, scores: Vector) -> list[list[int]]:
+        """The rivals of each linear problem: all at once to win against, one at a time to lose against."""
+        order = [int(i) for i in np.argsort(-scores, kind="stable") if i != self.own]
+        return [order[:FACETS]] if self.kept else [[rival] for rival in order[:RIVALS]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """scores + slopes (v - w) on some features, the others staying as they are in w."""
+
+    w: Vector
+    features: Indices
+    scores: Vector
+    slopes: Vector
+
+    def answers(self, goal: Goal, box: tuple[Vector, Vector], pull: Pull, radius: float) -> list[tuple[Vector, float]]:
+        """Minimisers of the model in each region, with what the radius is to be multiplied by."""
+        at = self.w[self.features]
+        found = []
+        for part, growth in REGIONS:
+            lower, upper = np.maximum(box[0], at - part * radius), np.minimum(box[1], at + part * radius)
+            for rivals in pull.rivals(self.scores):
+                sign = 1.0 if pull.kept else -1.0
+                A = sign * (self.slopes[rivals] - self.slopes[pull.own])
+                b = sign * (self.scores[rivals] - self.scores[pull.own]) - A @ at
+                # Valid means strictly beyond the boundary, by more than the scores' own rounding.
+                kappa = goal.kappa + 1e-6 * (1.0 + float(np.abs(self.scores).max()))
+                least = Linear(A, b, lower, upper, goal.penalty, kappa).solve()
+                foreseen = float(np.abs(A @ (least - at)).max())
+                further = [Linear(A, b, lower, upper, goal.penalty, kappa + s * foreseen).solve() for s in SLACKS]
+                found += [(self._whole(answer), growth) for answer in (least, *further)]
+        return found
+
+    def _whole(self, answer: Vector) -> Vector:
+        point = self.w.copy()
+        point[self.features] = answer
+        return point
+
+
+def refine(best: Candidate, goal: Goal, box: Box, pull: Pull, allowed: int, *, step: float | None = None) -> Asking:
+    """The best point found around `best`, with at most `allowed` more queries; `best` may be invalid.
+
+    `step` is how far to look for a change of the scores, where they jump.
+    """
+    lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
+    free = np.flatnonzero(lower < upper)
+    left, radius, whole = allowed - 1, FIRST_RADIUS, True
+    scores = (yield [best.w])[0]
+    slopes = np.zeros((scores.size, best.w.size))
+    while radius >= LAST_RADIUS:
+        features = free if whole and free.size <= left // 2 else _promising(best, free, slopes, pull, left // 2)
+        if features.size == 0:
+            break
+        w, sides = best.w.astype(np.float64), (lower[features], upper[features])
+        steps = _steps(w[features], *sides, size=min(STEP, radius / 2) if step is None else step)
+        reply = yield _along(best.w, features, steps)
+        left -= features.size
+        slopes[:, features] = (reply - scores).T / steps
+        if not np.isfinite(slopes).all():
+            break
+        aim = goal if best.valid else Goal(ElasticNet(RESCUE * goal.penalty.l1, RESCUE * goal.penalty.l2), goal.kappa)
+        model = Model(w, features, scores, slopes[:, features])
+        answers = model.answers(aim, sides, pull, radius)[:left]
+        points = [box.project(point.astype(best.w.dtype)) for point, _ in answers]
+        if not points:
+            break
+        reply = yield points
+        left -= len(points)
+        before, growth = best, SHRINKING
+        for point, margin, row, (_, factor) in zip(points, pull.margins(reply), reply, answers, strict=True):
+            candidate = goal.candidate(point, float(margin))
+            if candidate.better_than(best):
+                best, scores, growth = candidate, row, factor
+        gained = best.valid != before.valid or not best.fun > before.fun - GAIN * abs(before.fun)
+        gained = gained and best is not before
+        radius = min(1.0, radius * (growth if gained else SHRINKING))
+        whole = not gained and not whole
+    return best
+
+
+def _promising(best: Candidate, free: Indices, slopes: Vector, pull: Pull, most: int) -> Indices:
+    """The features in use, and those along which the scores change most relative to the class that counts."""
+    promise = np.abs(slopes[:, free] - slopes[pull.own, free]).max(axis=0)
+    used = best.w[free] != 0
+    promise[used] = np.inf if promise[~used].any() else np.abs(best.w[free])[used]
+    count = int(np.count_nonzero(used)) + (PROMISING if promise[~used].any() else 0)
+    return np.sort(free[np.argsort(-promise, kind="stable")[: max(0, min(count, most))]])
+
+
+def _steps(w: Vector, lower: Vector, upper: Vector, *, size: float) -> Vector:
+    """A step of that size along each feature that stays in the box, or the longer way to its side."""
+    up, down = upper - w, w - lower
+    step = np.where(up >= size, size, np.where(down >= size, -size, np.where(up >= down, up, -down)))
+    return np.asarray(step)
+
+
+def _along(w: Array, features: Indices, steps: Vector) -> list[Array]:
+    points = np.repeat(w[None], features.size, axis=0)
+    points[np.arange(features.size), features] += steps.astype(w.dtype)
+    return list(points)
