@@ -17,6 +17,7 @@ Groups do not meet, so the update is a projection that costs O(d), where m dense
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -90,6 +91,8 @@ class Remembered:
     """Whether differences are taken on both sides, which a noisy f needs."""
     flat: bool = False
     """Whether the last differences were all zero: then two queries an iteration are enough to leave the plain."""
+    f: float = math.nan
+    """f at the last iterate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,10 @@ class GroupMemory:
             memory = self._settle(memory, np.concatenate([at_x, values[-LADDER:]]), float(np.abs(y).max()))
         elif not memory.radius:
             memory = self._choose(memory, float(self.noise or 0), float(np.abs(y).max()))
+        if memory.flat and not y.any() and f not in (memory.f, math.nan) and self.radius is None:
+            # Values differ from one iterate to the next, differences are zero: f has steps, and wants a longer reach.
+            memory = replace(memory, radius=min(4 * memory.radius, REACH * self.scale))
+        memory = replace(memory, f=f)
         slope = 1.0
         if self.link is not None:
             f, slope = float(self.link(f)), self.link.slope(f)
@@ -198,14 +205,20 @@ class GroupMemory:
 
     def _choose(self, memory: Remembered, sd: float, slope: float) -> Remembered:
         """One- or two-sided differences, and nu, from the noise against what f changes over the scale of x."""
-        ratio = sd / (self.scale * slope) if slope > 0 else 0.0
+        if sd == 0 or slope == 0:
+            return replace(memory, radius=UNKNOWN * self.scale)
+        ratio = sd / (self.scale * slope)
         if ratio > NOISY:
-            return replace(memory, central=True, radius=self.scale * min(0.1, ratio ** (1 / 3)))
-        return replace(memory, radius=self.scale * min(max(np.sqrt(ratio), 1e-6), PROBE))
+            return replace(memory, central=True, radius=self.scale * min(REACH, ratio ** (1 / 3)))
+        return replace(memory, radius=self.scale * min(max(math.sqrt(ratio), SHORTEST), PROBE))
 
 
 EXACT = 1e-5
 """nu / scale for a function without noise."""
+UNKNOWN = 1e-3
+"""nu / scale where f is flat around the start, which shows neither its slope nor its noise."""
+SHORTEST, REACH = 1e-6, 0.1
+"""Between which nu / scale stays."""
 PROBE = 1e-2
 """nu / scale of the first batch, before the noise is known."""
 STEP = 1e-6
