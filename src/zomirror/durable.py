@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from zomirror.arrays import Values
 from zomirror.errors import ArgumentError, RunError
 from zomirror.result import History, Result, Status
+from zomirror.runs import config as configs
 from zomirror.runs.directory import RunDirectory
+from zomirror.runs.folder import Folder, check_path
 
 if TYPE_CHECKING:
     from zomirror.optimizer import Optimizer
@@ -78,13 +80,17 @@ class RunLedger:
 
 def stored_seed(run_dir: PathLike) -> int | None:
     """The seed of the run in this directory, if there is one: a resumed run goes on with its own randomness."""
-    from zomirror.runs import inspect
-
     try:
-        info = inspect(run_dir)
+        folder = Folder.open(check_path(run_dir))
     except RunError:
         return None
-    seed = (info.configuration or {}).get("seed")
+    try:
+        stored = configs.read(folder)
+    except RunError:
+        return None  # whoever opens the run will say what is wrong with it
+    finally:
+        folder.close()
+    seed = None if stored is None else stored.settings.get("seed")
     return seed if isinstance(seed, int) else None
 
 

@@ -80,7 +80,7 @@ def minimize(
     if run_dir is None:
         oracle = Oracle(fun, budget, ledger=MemoryLedger(cap), vectorized=vectorized, on_error=policy)
         return _drive(optimizer, oracle, stop, refuse=refuse)
-    settings = {"task": "minimize", "target": target, "nonfinite": nonfinite}
+    settings = {"task": "minimize", "target": stop.target, "nonfinite": nonfinite}
     free = {"budget": budget, "maxiter": maxiter, "max_time": max_time}
     with open_run(run_dir, optimizer, settings | free, cap) as run, stop_on_signal() as signalled:
         if (stored := finished(run)) is not None:

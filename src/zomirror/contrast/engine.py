@@ -35,6 +35,10 @@ class Request:
     """From scores (n, classes) to the (n, k) numbers that the search needs."""
 
 
+class Interrupted(Exception):  # noqa: N818 - not an error
+    """Thrown into a search that somebody asked to stop."""
+
+
 Reply = NDArray[np.float64]
 Search = Generator[Request, Reply, T]
 
@@ -79,30 +83,46 @@ def run_many(
     *,
     lockstep: int = 8,
     done: Callable[[int, T], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    unbegun: Callable[[int], T] | None = None,
 ) -> list[T]:
-    """Drive searches to their ends, at most `lockstep` at a time; `done(i, outcome)` is called as each ends."""
+    """Drive searches to their ends, at most `lockstep` at a time; `done(i, outcome)` is called as each ends.
+
+    Once `stop()` is true, those under way are thrown Interrupted, and the others have the outcome `unbegun(i)`.
+    """
     jobs = [Job(search, ledger) for search, ledger in zip(searches, ledgers, strict=True)]
     waiting = list(range(len(jobs)))[::-1]
     active: list[int] = []
-    while waiting or active:
-        while waiting and len(active) < lockstep:
-            active.append(waiting.pop())
-            jobs[active[-1]].start()
-        _round([jobs[i] for i in active if jobs[i].request is not None], classifier)
-        for i in [i for i in active if jobs[i].request is None]:
-            active.remove(i)
-            if done is not None:
-                done(i, jobs[i].outcome)  # type: ignore[arg-type]
+    try:
+        while waiting or active:
+            if unbegun is not None and stop():
+                for i in waiting:
+                    jobs[i].outcome = unbegun(i)
+                for i in active:
+                    jobs[i].throw(Interrupted())
+                break
+            while waiting and len(active) < lockstep:
+                active.append(waiting.pop())
+                jobs[active[-1]].start()
+            _round([jobs[i] for i in active if jobs[i].request is not None], classifier)
+            for i in [i for i in active if jobs[i].request is None]:
+                active.remove(i)
+                if done is not None:
+                    done(i, jobs[i].outcome)  # type: ignore[arg-type]
+    finally:
+        for job in jobs:
+            job.search.close()  # whatever it holds open
     return [job.outcome for job in jobs]  # type: ignore[misc]
 
 
 def _round(jobs: list[Job[T]], classifier: Classifier) -> None:
     """One reply to each waiting job."""
-    if len(jobs) > 1 and sum(_bytes(job) for job in jobs) <= MAX_BLOCK_BYTES:
-        fresh = [job for job in jobs if not _recalled(job)]
-        if len(fresh) > 1 and _joint(fresh, classifier):
-            return
-        jobs = fresh
+    # what is recorded in several blocks is recalled in the same ones
+    small = [job for job in jobs if len(list(_request(job).query.blocks())) == 1]
+    if len(small) > 1 and sum(_bytes(job) for job in small) <= MAX_BLOCK_BYTES:
+        fresh = [job for job in small if not _recalled(job)]
+        answered = small if len(fresh) > 1 and _joint(fresh, classifier) else [j for j in small if j not in fresh]
+        jobs = [job for job in jobs if job not in answered]
     for job in jobs:
         _alone(job, classifier)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from zomirror.arrays import Array
 from zomirror.checks import positive_integer, seed_of
 from zomirror.classifiers import Classifier, as_classifier, radius_hint
-from zomirror.contrast.engine import Search, run_many
+from zomirror.contrast.answer import answer
+from zomirror.contrast.durable import ReplyLedger, Shelf, asked, configuration
+from zomirror.contrast.engine import Interrupted, Search, run_many
 from zomirror.contrast.explanation import Explanation
 from zomirror.contrast.progress import Callback, Found, Progress
 from zomirror.contrast.search import found
@@ -20,9 +21,12 @@ from zomirror.contrast.search import search as search_for
 from zomirror.contrast.setting import Setting
 from zomirror.contrast.wanted import Wanted
 from zomirror.descent import Method
+from zomirror.durable import PathLike, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError, ZomirrorError
 from zomirror.oracle import Ledger, MemoryLedger
 from zomirror.result import Status
+from zomirror.runs.group import RunGroup
+from zomirror.runs.interrupt import stop_on_signal
 
 
 def explain(
@@ -50,6 +54,8 @@ def explain(
     feature_names: object = None,
     class_names: object = None,
     callback: Callback | None = None,
+    max_sent: int | None = None,
+    run_dir: PathLike | None = None,
 ) -> Explanation:
     """The few features that hold up the model's decision on x0.
 
@@ -68,6 +74,12 @@ def explain(
     when nothing better has been found for a fifth of the budget. `search=n` tries n strengths of the penalty
     within the same budget and returns the sparsest valid explanation. `callback(glimpse)` is shown every iterate
     (x, fun, best, nfev, nnz) and ends the descent by raising StopIteration.
+
+    With a `run_dir` every query is in a journal there before it is sent and every answer after: a search that was
+    killed goes on with the same call, to the same explanation bit for bit, and a finished one is not run again.
+    The model is not stored, so it is up to you to bring the same one. Ctrl-C and SIGTERM end the search cleanly
+    after the batch in flight (status INTERRUPTED). `max_sent` (default: the budget) caps the queries ever sent,
+    those of killed processes included. It, the names and the callback may differ from the stored configuration.
     """
     wanted = Wanted(
         kind=kind,
@@ -92,8 +104,11 @@ def explain(
     )
     if callback is not None and not callable(callback):
         raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
-    place, seed = wanted.setting(x0), seed_of(rng)
-    explained = _explain([place], as_classifier(model), wanted, [seed], lockstep=1, callback=callback)[0]
+    place, shelf = wanted.setting(x0), None if run_dir is None else Shelf(run_dir)
+    seed = seed_of(stored_seed(run_dir) if run_dir is not None and rng is None else rng)
+    [explained] = _explain(
+        [place], as_classifier(model), wanted, [seed], lockstep=1, callback=callback, max_sent=max_sent, shelf=shelf
+    )
     if isinstance(explained, Failed):
         raise explained.error
     return explained
@@ -106,6 +121,8 @@ def explain_many(
     rng: object = None,
     lockstep: int = 8,
     progress: bool | None = None,
+    max_sent: int | None = None,
+    run_dir: PathLike | None = None,
     **options: Any,
 ) -> list[Explanation]:
     """explain() for every input of X, several at a time in joint batches; one result each, in order.
@@ -114,6 +131,9 @@ def explain_many(
     `lockstep` (the model's scores of a row being the same in every batch). When the model fails on one input, its
     explanation has the status ERROR and the others go on. `progress` shows a bar; by default only on a terminal.
     `options` are those of explain().
+
+    With a `run_dir` each input has a run of its own in there (000000, 000001, ...), as explain() would make it, and
+    `max_sent` is a cap for each. The same call goes on where the last one was killed.
     """
     positive_integer("lockstep", lockstep)
     try:
@@ -128,10 +148,21 @@ def explain_many(
             places.append(wanted.setting(x0))
         except (ArgumentError, ArgumentTypeError) as error:
             raise type(error)(f"input {i}: {error}") from None
-    children = np.random.SeedSequence(seed_of(rng)).spawn(len(places))
+    seed, classifier = (
+        seed_of(stored_seed(run_dir) if run_dir is not None and rng is None else rng),
+        as_classifier(model),
+    )
+    children = np.random.SeedSequence(seed).spawn(len(places))
     seeds = [int(child.generate_state(1, np.uint64)[0]) for child in children]
-    with _bar(len(places), show=progress) as advance:
-        explained = _explain(places, as_classifier(model), wanted, seeds, lockstep=lockstep, advance=advance)
+    common = {"task": "explain_many", "members": len(places), "seed": seed, "asked": asked(wanted, classifier)}
+    group = nullcontext() if run_dir is None else RunGroup.open(run_dir, common)
+    with _bar(len(places), show=progress) as advance, group as opened:
+        shelf = None if opened is None else Shelf(opened)
+        explained = _explain(
+            places, classifier, wanted, seeds, lockstep=lockstep, advance=advance, max_sent=max_sent, shelf=shelf
+        )
+        if opened is not None and shelf is not None and shelf.full == len(places):
+            opened.finish({"members": len(places)})
     failures = [one for one in explained if isinstance(one, Failed)]
     if len(failures) == len(explained) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
         raise failures[0].error  # an argument that fits none of the inputs, so there is nothing to lose
@@ -155,87 +186,83 @@ def _explain(
     lockstep: int,
     advance: Callable[[], None] = lambda: None,
     callback: Callback | None = None,
+    max_sent: int | None = None,
+    shelf: Shelf | None = None,
 ) -> list[Explanation | Failed]:
     """One explanation a place."""
     for place in places:
         wanted.refuse_misnamed(place)
-    searches, ledgers = [], [MemoryLedger(wanted.budget) for _ in places]
-    for place, seed, ledger in zip(places, seeds, ledgers, strict=True):
-        aim = wanted.aim(seed, _radius(classifier, place))
-        searches.append(_guarded(Progress(place, aim, callback), wanted, ledger))
-    return run_many(searches, classifier, ledgers, lockstep=lockstep, done=lambda *_: advance())
+    cap = wanted.budget if max_sent is None else positive_integer("max_sent", max_sent)
+    searches: list[Search[Explanation | Failed]] = []
+    ledgers: list[Ledger] = []
+    under_way: list[Progress] = []
+    for i, (place, seed) in enumerate(zip(places, seeds, strict=True)):
+        radius = _radius(classifier, place)
+        under_way.append(Progress(place, wanted.aim(seed, radius), callback))
+        if shelf is None:
+            ledgers.append(MemoryLedger(cap))
+            searches.append(_guarded(under_way[i], wanted, ledgers[i]))
+        else:
+            settings, arrays = configuration(place, wanted, classifier, seed, radius, cap)
+            ledgers.append(ledger := ReplyLedger())
+            searches.append(_durable(under_way[i], wanted, ledger, shelf, i, settings, arrays))
+
+    def unbegun(i: int) -> Explanation:
+        return answer(under_way[i], _interrupted(under_way[i]), wanted, MemoryLedger())
+
+    with nullcontext() if shelf is None else stop_on_signal() as signalled:
+        return run_many(
+            searches,
+            classifier,
+            ledgers,
+            lockstep=lockstep,
+            done=lambda *_: advance(),
+            stop=lambda: bool(signalled),
+            unbegun=unbegun,
+        )
 
 
-def _guarded(progress: Progress, wanted: Wanted, ledger: Ledger) -> Search[Explanation | Failed]:
+def _durable(
+    progress: Progress,
+    wanted: Wanted,
+    ledger: ReplyLedger,
+    shelf: Shelf,
+    i: int,
+    settings: dict[str, Any],
+    arrays: dict[str, Any],
+) -> Search[Explanation | Failed]:
+    """The search in its run directory, which is open as long as it lasts."""
+    with shelf.open(i, settings, arrays) as run:
+        if (before := shelf.find(run, wanted)) is not None:
+            return before
+        ledger.attach(run)
+        return (yield from _guarded(progress, wanted, ledger, lambda explanation: shelf.keep(run, explanation)))
+
+
+def _guarded(
+    progress: Progress, wanted: Wanted, ledger: Ledger, ended_well: Callable[[Explanation], None] = lambda _: None
+) -> Search[Explanation | Failed]:
     """The search, which a failing model ends with what was found so far."""
     try:
         ended = yield from search_for(progress)
+    except Interrupted:
+        return answer(progress, _interrupted(progress), wanted, ledger)
     except (BudgetError, OracleError, ArgumentError, ArgumentTypeError) as error:
         status = Status.MAX_SENT if isinstance(error, BudgetError) else Status.ERROR
         ended = found(progress, status, np.full_like(progress.scores, np.nan), str(error))
-        if status is Status.ERROR:
-            partial = _explanation(progress, ended, wanted, ledger)
-            if isinstance(error, OracleError):
-                error.result = partial
-            return Failed(error, partial)
-    return _explanation(progress, ended, wanted, ledger)
+        partial = answer(progress, ended, wanted, ledger)
+        if status is Status.MAX_SENT:
+            return partial
+        if isinstance(error, OracleError):
+            error.result = partial
+        return Failed(error, partial)
+    explanation = answer(progress, ended, wanted, ledger)
+    ended_well(explanation)
+    return explanation
 
 
-def _explanation(progress: Progress, ended: Found, wanted: Wanted, ledger: Ledger) -> Explanation:
-    place, best, aim = progress.setting, ended.best, progress.aim
-    known = ended.scores_after.size > 0 and not np.isnan(ended.scores_after).any()
-    classes = ended.scores_before.size
-    return Explanation(
-        kind=place.kind,
-        valid=best.valid,
-        label=ended.label,
-        contrast_label=int(np.argmax(ended.scores_after)) if known else -1,
-        x=place.to_change(best.w),
-        x0=place.x0,
-        perturbed=place.to_input(best.w[None])[0],
-        scores_before=ended.scores_before,
-        scores_after=ended.scores_after,
-        margin=best.margin,
-        objective=best.fun,
-        l1_norm=float(np.abs(best.w).sum(dtype=np.float64)),
-        l2_norm=float(np.linalg.norm(best.w.astype(np.float64))),
-        nnz=int(np.count_nonzero(best.w)),
-        nfev=ledger.used,
-        sent=ledger.sent,
-        seed=aim.seed,
-        status=ended.status if best.valid or ended.status in _FAULTS else Status.NOT_FOUND,
-        message=_message(ended, wanted),
-        history=ended.history,
-        scale=_compact(place.scale, place.x0.shape),
-        settings=wanted.record(),
-        feature_names=wanted.feature_names,
-        class_names=wanted.class_names if classes == aim.classes else None,
-    )
-
-
-_FAULTS = (Status.ERROR, Status.NONFINITE)
-
-
-def _compact(scale: Array | float, shape: tuple[int, ...]) -> Array:
-    """One number when it is the same for all features."""
-    flat = np.ravel(scale)
-    return flat[:1].reshape(()) if (flat == flat[0]).all() else flat.reshape(shape)
-
-
-def _message(ended: Found, wanted: Wanted) -> str:
-    if ended.best.valid:
-        return f"{ended.status.value}; {ended.note}" if ended.note else ended.status.value
-    if ended.status in _FAULTS:
-        return ended.note
-    tries = ["a larger budget", "smaller l1 and l2", "another seed"]
-    if wanted.kind == "PN":
-        tries += [] if wanted.signed else ["signed=True"]
-        tries += [] if wanted.target is None else ["another target"]
-        remedy = f"the class did not change (best margin {ended.best.margin:.3g})"
-    else:
-        remedy = f"the class was not kept (best margin {ended.best.margin:.3g})"
-    tries += [] if wanted.fixed is None else ["fewer fixed features"]
-    return f"{Status.NOT_FOUND.value}: {remedy}; try {', '.join(tries)}"
+def _interrupted(progress: Progress) -> Found:
+    return found(progress, Status.INTERRUPTED, np.full_like(progress.scores, np.nan))
 
 
 def _radius(classifier: Classifier, place: Setting) -> float | None:

@@ -17,7 +17,8 @@ The values given by `take`, then those recorded by `values`, are one stream of r
 trajectory (the last measurement of a result, which a larger budget would not have made there) go through `aside`,
 `begin(..., aside=True)` and `values`; they are found again at the same place of the trajectory only.
 
-Files: config.json and arrays.npz (written once), journal.bin, checkpoint.npz, result.json and result.npz, lock.
+Files: config.json and arrays.npz (written once), journal.bin, wide.bin (wide answers, if any), checkpoint.npz,
+result.json and result.npz, lock.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from typing import TYPE_CHECKING, Any, Self
 from zomirror.errors import RunError
 from zomirror.runs import checkpoint as checkpoints
 from zomirror.runs import config as configs
-from zomirror.runs import npz
 from zomirror.runs import result as results
 from zomirror.runs.checkpoint import Checkpoint
 from zomirror.runs.config import read_journal
-from zomirror.runs.folder import Folder, check_name, check_path
+from zomirror.runs.folder import Folder, check_path
 from zomirror.runs.journal import Journal, Pace
 from zomirror.runs.lock import Lock
 from zomirror.runs.replay import Replay
+from zomirror.runs.wide import Wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,6 +63,7 @@ class RunDirectory:
         self._folder = folder
         self._lock = lock
         self._config = config
+        self._wide = Wide(folder, config.run_id)
         self.notes: list[str] = []
         self._aside = False
         fd = folder.open_file(configs.JOURNAL, os.O_RDWR)
@@ -136,6 +138,7 @@ class RunDirectory:
             else:
                 self._journal.abandon()
         finally:
+            self._wide.close()
             self._lock.release()
             self._folder.close()
 
@@ -273,19 +276,10 @@ class RunDirectory:
         self._journal.close()
         results.write(self._folder, self._config, self._journal.place[1], summary, arrays or {})
 
-    def keep(self, name: str, arrays: Mapping[str, ArrayLike]) -> None:
-        """Put arrays beside the journal, on the disk when this returns: what is too wide for one number a row."""
-        self._check_owner()
-        self._folder.replace(f"{check_name(name)}.npz", lambda file: npz.write(file, arrays))
-
-    def kept(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """What `keep` put there, None if nothing; RunError if it cannot be read."""
-        file_name = f"{check_name(name)}.npz"
-        if self._folder.kind(file_name) is None:
-            return None
-        with os.fdopen(self._folder.open_file(file_name), "rb") as file:
-            reader = npz.Reader(file, self._folder.where(file_name))
-            return {stored: reader.load(stored) for stored in reader.names}
+    @property
+    def wide(self) -> Wide:
+        """The file of the answers that are wider than one number a row."""
+        return self._wide
 
     def _check_owner(self) -> None:
         if not self._lock.held:

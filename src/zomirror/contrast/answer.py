@@ -1,0 +1,73 @@
+"""From what a search has found to the Explanation that is given out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zomirror.arrays import Array
+from zomirror.contrast.explanation import Explanation
+from zomirror.contrast.progress import Found, Progress
+from zomirror.contrast.wanted import Wanted
+from zomirror.oracle import Ledger
+from zomirror.result import Status
+
+
+def answer(progress: Progress, ended: Found, wanted: Wanted, ledger: Ledger) -> Explanation:
+    """The best point of a search, in the units and the shape of its input."""
+    place, best, aim = progress.setting, ended.best, progress.aim
+    known = ended.scores_after.size > 0 and not np.isnan(ended.scores_after).any()
+    classes = ended.scores_before.size
+    return Explanation(
+        kind=place.kind,
+        valid=best.valid,
+        label=ended.label,
+        contrast_label=int(np.argmax(ended.scores_after)) if known else -1,
+        x=place.to_change(best.w),
+        x0=place.x0,
+        perturbed=place.to_input(best.w[None])[0],
+        scores_before=ended.scores_before,
+        scores_after=ended.scores_after,
+        margin=best.margin,
+        objective=best.fun,
+        l1_norm=float(np.abs(best.w).sum(dtype=np.float64)),
+        l2_norm=float(np.linalg.norm(best.w.astype(np.float64))),
+        nnz=int(np.count_nonzero(best.w)),
+        nfev=ledger.used,
+        sent=ledger.sent,
+        seed=aim.seed,
+        status=ended.status if best.valid or ended.status in _AS_IT_IS else Status.NOT_FOUND,
+        message=_message(ended, wanted),
+        history=ended.history,
+        scale=_compact(place.scale, place.x0.shape),
+        settings=wanted.record(),
+        feature_names=wanted.feature_names,
+        class_names=wanted.class_names if classes == aim.classes else None,
+    )
+
+
+_FAULTS = (Status.ERROR, Status.NONFINITE)
+_AS_IT_IS = (*_FAULTS, Status.INTERRUPTED)
+
+
+def _compact(scale: Array | float, shape: tuple[int, ...]) -> Array:
+    """One number when it is the same for all features."""
+    flat = np.ravel(scale)
+    return flat[:1].reshape(()) if (flat == flat[0]).all() else flat.reshape(shape)
+
+
+def _message(ended: Found, wanted: Wanted) -> str:
+    if ended.best.valid:
+        return f"{ended.status.value}; {ended.note}" if ended.note else ended.status.value
+    if ended.status in _FAULTS:
+        return ended.note
+    if ended.status is Status.INTERRUPTED:
+        return f"{ended.status.value}; nothing valid has been found yet"
+    tries = ["a larger budget", "smaller l1 and l2", "another seed"]
+    if wanted.kind == "PN":
+        tries += [] if wanted.signed else ["signed=True"]
+        tries += [] if wanted.target is None else ["another target"]
+        remedy = f"the class did not change (best margin {ended.best.margin:.3g})"
+    else:
+        remedy = f"the class was not kept (best margin {ended.best.margin:.3g})"
+    tries += [] if wanted.fixed is None else ["fewer fixed features"]
+    return f"{Status.NOT_FOUND.value}: {remedy}; try {', '.join(tries)}"
