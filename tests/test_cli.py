@@ -19,12 +19,14 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import zomirror
+from tests import loopback
 from zomirror import models
 from zomirror.cli import app
+from zomirror.cli.model import public
 from zomirror.contrast import Explanation
 from zomirror.runs.directory import RunDirectory
 
-COMMAND = [sys.executable, "-m", "zomirror.cli"]
+COMMAND = [sys.executable, "-m", "zomirror"]
 
 # Class 1 wants the first feature high, class 0 wants it low.
 TOY = """
@@ -251,6 +253,50 @@ def test_what_is_wrong_is_said_in_one_line(here: Path, words: list[str], code: i
     assert "Traceback" not in result.output
     assert "\x1b" not in result.output
     assert not Path("explanations").exists()
+
+
+def test_a_model_behind_a_url_and_its_secret(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    canary = "canary-7f3a9"
+    monkeypatch.setenv("TOY_TOKEN", canary)
+    picture(Path("a.png"))
+
+    def answer(request: loopback.Request, _: int) -> bytes:
+        batch = np.array(json.loads(request.body)["instances"]).reshape(-1, 36)
+        return loopback.reply(json.dumps({"predictions": np.stack([0.5 - batch[:, 0], batch[:, 0] - 0.5], 1).tolist()}))
+
+    with loopback.Server(answer) as server:
+        url = f"{server.url}/predict"
+        options = ("--kind", "PN", "--budget", 200, "--token-env", "TOY_TOKEN")
+        result = call("explain", url, "a.png", *options)
+        assert all(request.headers["authorization"] == f"Bearer {canary}" for request in server.requests)
+        call("report", "explanations")
+    assert f"zomirror explain {url} a.png" in Path("report.html").read_text()
+    written = [path.read_bytes() for path in here.rglob("*") if path.is_file()]
+    assert len(written) >= 4
+    assert canary not in result.output
+    assert not [text for text in written if canary.encode() in text]
+
+
+def test_a_model_in_the_open_inference_protocol(here: Path) -> None:
+    weights = np.zeros((36, 2))
+    weights[:2] = [1, -1], [-2, 2]
+    picture(Path("a.png"))
+    with loopback.Server(loopback.model_server(weights)) as server:
+        words = ("explain", server.url, "a.png", "--remote-model", "net", "--kind", "PN", "--json")
+        [found] = json.loads(call(*words, "--budget", 200).stdout)
+    assert (found["label"], found["valid"]) == (1, True)
+    assert "--remote-model net" in found["command"]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://ada:secret@example.org:8443/v2?key=secret#part", "https://example.org:8443/v2"),
+        ("http://[::1]:80/x", "http://[::1]:80/x"),
+    ],
+)
+def test_what_may_be_secret_in_a_url_is_not_shown(url: str, shown: str) -> None:
+    assert public(url) == shown
 
 
 def test_debug_shows_where_and_may_stand_anywhere(here: Path) -> None:

@@ -28,7 +28,7 @@ def quadratic(points):
     time.sleep(0.02)
     return ((points - 0.25) ** 2).sum(axis=1)
 """
-ZOMIRROR = [sys.executable, "-m", "zomirror.cli"]
+ZOMIRROR = [sys.executable, "-m", "zomirror"]
 EXPLAIN = [*ZOMIRROR, "explain", "slow_model:predict", "a.png", "--kind", "PN", "--budget", "2000"]
 MINIMIZE = [*ZOMIRROR, "minimize", "slow_model:quadratic", "--dim", "3", "--batch-size", "10", "--budget", "500"]
 COLOUR = re.compile(r"\x1b\[[0-9;]+m")

@@ -101,6 +101,4 @@ def load_object(text: str, what: str) -> Any:
 def public(url: str) -> str:
     """The URL without what may be secret: a name, a password, a query."""
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{host}{port}{parts.path}"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,5 +1,0 @@
-"""`python -m zomirror.cli`: the same as `zomirror`."""
-
-from zomirror.cli import main
-
-main()
