@@ -43,6 +43,10 @@ def never(batch):
 def broken(batch):
     raise OSError("the disk is full of \\x1b[31mred")
 
+def slowly(batch):
+    time.sleep(0.02)
+    return predict(batch)
+
 def quadratic(points):
     return ((points - 0.25) ** 2)[:, :3].sum(axis=1)
 
@@ -374,7 +378,7 @@ def test_report_of_files_and_directories(here: Path) -> None:
     call("report", "explanations/a-PN.json", "--out", "deep/one.html")
     assert Path("deep/one.html").is_file()
     Path("empty").mkdir()
-    assert "expected .json files in 'empty'" in call("report", "empty", code=2).stderr
+    assert "expected explanations in 'empty'" in call("report", "empty", code=2).stderr
     Path("bad.json").write_text("{}")
     assert "bad.json: expected the format" in call("report", "bad.json", code=1).stderr
     Path("bad.json").write_bytes(b"\xff\xfe{}")
@@ -432,6 +436,36 @@ def test_a_run_that_was_terminated_goes_on_by_resume(here: Path) -> None:
     again = call("runs", "resume", "a run")
     assert again.stderr.startswith("resuming: zomirror minimize toy_model:announcing --dim 3 ")
     assert "the budget of queries is used up" in again.stdout
+
+
+def test_explanations_that_were_interrupted_go_on_by_resume(here: Path) -> None:
+    for name, value in (("a.png", 51), ("b.png", 40)):
+        picture(Path(name), value=value)
+    words = ["explain", "toy_model:slowly", "a.png", "b.png", "--kind", "PN", "--budget", "300"]
+    process = subprocess.Popen(
+        [*COMMAND, *words, "--run-dir", "runs"], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not (here / "runs" / "command.json").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err.endswith("stopped; to go on: zomirror runs resume runs\n")
+    left_out = call("report", "runs", code=1).stderr.splitlines()
+    assert left_out[0].startswith("left out: ")
+    assert "has not finished" in left_out[0]
+    resumed = call("runs", "resume", "runs", "--json").stdout
+    assert [one["valid"] for one in json.loads(resumed)] == [True, True]
+    files = {path.name: path.read_bytes() for path in Path("explanations").glob("*.json")}
+    call(*words)
+    assert {path.name: path.read_bytes() for path in Path("explanations").glob("*.json")} == files
+    assert len(files) == 2
+    states = [line.split()[:2] for line in call("runs", "list", "runs").stdout.splitlines()[1:]]
+    assert states == [["a-PN", "finished"], ["b-PN", "finished"]]
+    assert call("report", "runs").stdout == "report.html: 2 explanations, 2 of them valid\n"
+    assert call("report", "runs/a-PN", "explanations").stdout == "report.html: 3 explanations, 3 of them valid\n"
+    call("minimize", "toy_model:quadratic", "--dim", 3, "--batch-size", 10, "--budget", 50, "--run-dir", "other/one")
+    assert "is a run of minimize, which explains nothing" in call("report", "other", code=1).stderr
 
 
 @pytest.mark.parametrize(

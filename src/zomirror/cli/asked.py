@@ -15,7 +15,11 @@ from zomirror.cli.progress import meter
 from zomirror.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from zomirror.contrast import Explanation
+    from zomirror.contrast.candidate import Glimpse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,9 +38,15 @@ class Asked:
     repeat: list[str]
     """The options as typed, for the command that repeats one explanation."""
 
-    def explain(self, given: Input, kind: str, *, show: bool) -> Explanation:
-        """The PP or PN of one input, with the command that repeats it among its settings."""
+    def explain(
+        self, given: Input, kind: str, *, show: bool, run_dir: Path | None = None, look: Callable[[], None]
+    ) -> Explanation:
+        """The PP or PN of one input, with the command that repeats it among its settings; `look` is called often."""
         from zomirror.contrast import explain
+
+        def watch(now: Glimpse) -> None:
+            look()
+            told.update(now.nfev, now.fun, now.best)
 
         bounds, baseline = self._units(given)
         with meter(f"{kind} of {given.name}", self.options["budget"], show=show) as told:
@@ -52,7 +62,8 @@ class Asked:
                 std=self._like(self.std, given.x) if self._normalises else None,
                 feature_names=given.feature_names,
                 class_names=self.class_names,
-                callback=lambda now: told.update(now.nfev, now.fun, now.best),
+                callback=watch,
+                run_dir=run_dir,
                 **self.options,
             )
         words = ["zomirror", "explain", self.model.name, given.name, "--kind", kind, "--seed", str(self.seed)]

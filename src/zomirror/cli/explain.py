@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from zomirror.cli.again import Kept, stoppable
 from zomirror.cli.asked import Asked
 from zomirror.cli.inputs import is_digits, read_inputs
 from zomirror.cli.model import Access, load_model
-from zomirror.cli.options import L1, L2, Json, Quiet, Seed, numbers, pair, repeated, shape_of
+from zomirror.cli.options import L1, L2, Json, Quiet, RunDir, Seed, numbers, pair, repeated, shape_of
 from zomirror.cli.saved import Saved
 from zomirror.cli.show import say, say_json, warn
 from zomirror.errors import ArgumentError
+from zomirror.result import Status
 
 if TYPE_CHECKING:
     from zomirror.contrast import Explanation
@@ -89,6 +91,7 @@ def explain(
     std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.")] = None,
     class_names: Annotated[str | None, typer.Option(metavar="NAMES", help="With commas between them.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Leave out of the .csv; repeatable.")] = None,
+    run_dir: RunDir = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where pictures and .json files go.")] = Path(
         "explanations"
     ),
@@ -111,22 +114,31 @@ def explain(
         mean=numbers("--mean", mean) or asked_model.mean,
         std=numbers("--std", std) or asked_model.std,
         class_names=tuple(class_names.split(",")) if class_names else None,
-        repeat=repeated(context, without=("model", "inputs", "kind", "seed", "out", "json", "quiet")),
+        repeat=repeated(context, without=("model", "inputs", "kind", "seed", "run_dir", "out", "json", "quiet")),
     )
     found_inputs = read_inputs(texts, shape=shape_of(shape) or asked_model.shape, drop=tuple(drop or ()))
     kinds = ("PP", "PN") if kind is Kind.BOTH else (kind.value,)
     found: list[Explanation] = []
     saved = Saved(out)
+    options_typed = repeated(context, without=("model", "inputs", "run_dir", "json", "quiet"))
+    kept = Kept(run_dir, ["explain", asked_model.name, *texts, *options_typed])
     try:
-        for given in found_inputs:
-            explained = []
-            for one in kinds:
-                explained.append(asked.explain(given, one, show=not (json or quiet)))
-                saved.keep(given.name, explained[-1])
-            found += explained
-            if not json:
-                _tell(given.name, explained, saved)
+        with stoppable(run_dir):
+            for given in found_inputs:
+                explained = []
+                for one in kinds:
+                    name = saved.name(given.name, one)
+                    place = run_dir / name if run_dir else None
+                    answer = asked.explain(given, one, show=not (json or quiet), run_dir=place, look=kept.write)
+                    if answer.status is Status.INTERRUPTED:
+                        return
+                    saved.keep(name, answer)
+                    explained.append(answer)
+                found += explained
+                if not json:
+                    _tell(given.name, explained, saved)
     finally:
+        kept.write()
         if len(found) < len(found_inputs) * len(kinds) and saved.files:
             warn(f"{len(saved.files)} files of what was done are in {out}")
     saved.overview(found)

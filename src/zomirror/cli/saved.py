@@ -20,12 +20,20 @@ class Saved:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.files: list[Path] = []
+        self._taken: set[str] = set()
         self._of: dict[int, tuple[Path, Path]] = {}
 
-    def keep(self, name: str, one: Explanation) -> None:
+    def name(self, of: str, kind: str) -> str:
+        """The name of the files of an input's PP or PN; with a number when this call already gave it away."""
+        stem = f"{file_name(of)}-{kind}"
+        some = (stem, *(f"{stem}-{i}" for i in range(2, len(self._taken) + 3)))
+        found = next(name for name in some if name not in self._taken)
+        self._taken.add(found)
+        return found
+
+    def keep(self, stem: str, one: Explanation) -> None:
         """Write its .json, then its picture."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        stem = self._free(f"{file_name(name)}-{one.kind}")
         text, image = self.folder / f"{stem}.json", self.folder / f"{stem}.png"
         text.write_text(one.to_json(), encoding="utf-8")
         self.files.append(text)
@@ -46,11 +54,6 @@ class Saved:
     def _draw(self, path: Path, figure: Figure) -> None:
         figure.savefig(path)
         self.files.append(path)
-
-    def _free(self, stem: str) -> str:
-        """The name, or the name with a number when this call already gave it away."""
-        taken = {path.stem for path in self.files}
-        return next(s for s in (stem, *(f"{stem}-{i}" for i in range(2, len(taken) + 3))) if s not in taken)
 
 
 def file_name(name: str) -> str:
