@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +11,6 @@ from typing import Any
 
 import hypothesis
 import numpy as np
-import pytest
 
 import zomirror as zm
 from zomirror.arrays import Array
@@ -70,11 +68,6 @@ def guard_resolver() -> None:
 for _name in ("connect", "connect_ex", "sendto"):
     guard(_name)
 guard_resolver()
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Take addresses out of the names of tests: workers must agree on them."""
-    item._nodeid = re.sub(r" at 0x[0-9a-fA-F]+", "", item.nodeid)
 
 
 # --- the pieces: a new one is one line here, and every theorem is tested of it -------------------------------------
