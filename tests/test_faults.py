@@ -298,7 +298,9 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "error", "sentence"), WRONG, ids=[str(wrong[0])[:60] for wrong in WRONG])
+@pytest.mark.parametrize(
+    ("options", "error", "sentence"), WRONG, ids=[str(wrong[0]).split(" at 0x")[0][:60] for wrong in WRONG]
+)
 def test_a_wrong_argument_costs_no_query(options: dict[str, Any], error: type[Exception], sentence: str) -> None:
     fun = Counted(sphere_function)
     given = dict(options)

@@ -158,7 +158,7 @@ class Bare:
         ({"options": {"budget": 5}}, "expected budget >= 12"),
         ({"bounds": [(0.5, 1)] * 5}, "expected x0 inside the bounds, got coordinates 0, 1, 2, 3, 4 outside"),
     ],
-    ids=str,
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else value,
 )
 def test_what_is_refused(options: dict[str, Any], sentence: str) -> None:
     calls = []
