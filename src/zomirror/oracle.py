@@ -142,10 +142,11 @@ class Oracle:
     def _ask(self, query: Query, start: int, stop: int, *, aside: bool) -> Values:
         attempts = 1 + (self.on_error.times if self.on_error else 0)
         first = self.ledger.used
+        points = self._buffer.view(query, start, stop)  # before they count as sent: a kill may come at any moment
         for attempt in range(1, attempts + 1):
             self.ledger.begin(stop - start, aside=aside)
             try:
-                answer = self._call(query, start, stop)
+                answer = self._call(query, points, start, stop)
             except Exception as error:
                 if attempt == attempts:
                     self.ledger.lose(type(error).__name__)
@@ -164,8 +165,7 @@ class Oracle:
                 return values
         raise AssertionError("unreachable")
 
-    def _call(self, query: Query, start: int, stop: int) -> Any:
-        points = self._buffer.view(query, start, stop)
+    def _call(self, query: Query, points: Array, start: int, stop: int) -> Any:
         if query.stochastic:
             samples = query.samples(start, stop)
             if self.vectorized:

@@ -151,8 +151,9 @@ def _alone(job: Job[T], classifier: Classifier) -> None:
         for start, stop in request.query.blocks():
             recorded = job.ledger.recall(stop - start)
             if recorded is None:
+                batch = _inputs(job, start, stop)
                 job.ledger.begin(stop - start)
-                recorded = request.keep(_ask(classifier, _inputs(job, start, stop), job.ledger))
+                recorded = request.keep(_ask(classifier, batch, job.ledger))
                 job.ledger.record(recorded)
             parts.append(recorded)
     except Exception as error:  # noqa: BLE001  the search decides what its failure means

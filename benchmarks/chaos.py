@@ -1,0 +1,217 @@
+"""SIGKILL at random moments: runs that are killed and resumed until they end must end where they would have ended.
+
+python benchmarks/chaos.py [--kills 100] [--quick] [--tasks explain minimize] [--methods ...] [--output chaos.json]
+
+Explanations are of the bundled MNIST digits with the bundled LeNet, minimisations of a sparse quadratic in 784
+dimensions. The black box counts its rows in a file of its own, one line a call, so that the ledger can be held against
+it. Every third run may send no more than its budget, and so ends early, as a prefix of the whole one. Checked:
+
+    the result is bit for bit that of the uninterrupted run, or a prefix of it where max_sent came first
+    the rows asked, as the black box counted them, and the rows sent, as the ledger says, never pass max_sent
+    no kill costs more than one batch, and the ledger never counts fewer rows than the black box
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import zomirror as zm
+from zomirror import models
+from zomirror.datasets import digits
+from zomirror.runs import inspect
+
+METHODS: dict[str, Callable[[], zm.MirrorDescent | None]] = {
+    "zo_ada_expmd": lambda: zm.zo_ada_expmd(100),
+    "zo_expmd": lambda: zm.zo_expmd(5.0, 100),
+    "zo_psgd": lambda: zm.zo_psgd(20.0, 100),
+    "recommended": lambda: None,
+}
+BUDGET = 4_000
+
+
+class Counted:
+    """The black box, with an account of its own that survives it."""
+
+    def __init__(self, fun: Callable[[Any], Any], path: Path | None) -> None:
+        self.fun = fun
+        self.fd = -1 if path is None else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def __call__(self, batch: Any) -> Any:
+        """Write down the rows, then answer."""
+        if self.fd >= 0:
+            os.write(self.fd, f"{len(batch)}\n".encode())
+        return self.fun(batch)
+
+
+def quadratic(i: int) -> Callable[[Any], Any]:
+    """|x - c|^2 with a sparse c, and enough work to be killed in."""
+    centre = np.where(np.arange(784) % 20 == i % 20, 1.0, 0.0)
+    return lambda points: np.square(points - centre).sum(axis=1)
+
+
+def work(task: str, method: str, i: int, account: Path | None, **durable: Any) -> dict[str, Any]:
+    """One run to its end; what it ended with, every number in full."""
+    if task == "explain":
+        data, card = digits(), models.card("lenet")
+        model = Counted(zm.onnx_classifier(models.path("lenet")), account)
+        x0 = (data.images[i % len(data.images)].astype(np.float32).reshape(1, 28, 28) / 255 - card.mean[0]) / card.std[
+            0
+        ]
+        one = zm.explain(
+            model,
+            x0.astype(np.float32),
+            kind=("PN", "PP")[i % 2],
+            mean=card.mean,
+            std=card.std,
+            budget=BUDGET,
+            method=METHODS[method](),
+            rng=i,
+            **durable,
+        )
+        h, x, numbers = one.history, one.x, [one.objective, one.margin, one.l1_norm, one.nnz, one.label]
+        status, sent, used = one.status.name, one.sent, one.nfev
+    else:
+        fun = Counted(quadratic(i), account)
+        result = zm.minimize(
+            fun, np.full(784, 0.5), l1=0.05, bounds=(0, 1), budget=BUDGET, method=METHODS[method](), rng=i, **durable
+        )
+        h, x, numbers = result.history, result.x, [result.fun, result.f, result.stationarity]
+        status, sent, used = result.status.name, result.sent, result.nfev
+    return {
+        "x": x.tobytes().hex(),
+        "numbers": np.array(numbers, np.float64).tobytes().hex(),
+        "history": [h.fun.tobytes().hex(), h.nfev.tobytes().hex()],
+        "status": status,
+        "used": used,
+        "sent": sent,
+    }
+
+
+def forked(action: Callable[[], Any], kill_after: float | None = None) -> tuple[bool, Any, float]:
+    """(was it killed, what it returned, seconds) of an action in a process of its own."""
+    reader, writer = os.pipe()
+    started = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(reader)
+            with os.fdopen(writer, "w") as pipe:
+                pipe.write(json.dumps(action()))
+                pipe.flush()
+            os._exit(0)
+        except BaseException as error:  # noqa: BLE001 - the parent shows it
+            os.write(2, f"{error!r}\n".encode())
+            os._exit(1)
+    os.close(writer)
+    if kill_after is not None:
+        time.sleep(kill_after)
+        os.kill(pid, signal.SIGKILL)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    status = os.waitpid(pid, 0)[1]
+    killed = os.WIFSIGNALED(status)
+    if not killed and status:
+        raise SystemExit("a run failed: see above")
+    return killed, None if killed else json.loads(said), time.monotonic() - started
+
+
+def one_run(root: Path, task: str, method: str, i: int, chance: random.Random, kills: int) -> dict[str, int]:
+    """A run, killed at random moments until it ends, against the uninterrupted one."""
+    _, whole, seconds = forked(lambda: work(task, method, i, None))
+    path, account = root / "run", root / "account"
+    cap = BUDGET if i % 3 == 2 else 3 * BUDGET
+    struck, final = 0, None
+    while final is None:
+        moment = chance.uniform(0, 0.6 * seconds) if struck < kills else None
+        killed, final, _ = forked(lambda: work(task, method, i, account, run_dir=path, max_sent=cap), moment)
+        struck += killed
+        asked = [int(line) for line in account.read_text().split()] if account.exists() else [0]
+        check(sum(asked) <= cap, "the black box was asked more than max_sent")
+        if (path / "config.json").exists():
+            info = inspect(path)
+            check(sum(asked) <= info.sent <= cap, f"asked {sum(asked)}, ledger {info.sent}, cap {cap}")
+    check(info.lost <= struck * max(asked), f"{info.lost} rows lost in {struck} kills")
+    check(info.sent == final["sent"] and info.used == final["used"], "the result and the ledger differ")
+    if final["status"] == "MAX_SENT" or info.state != "finished":
+        check(cap == BUDGET and struck > 0, "a run with room to spare did not end")
+        for short, full in zip(final["history"], whole["history"], strict=True):
+            check(full.startswith(short), "what was left of the run is not a prefix")
+    else:
+        same = all(final[key] == whole[key] for key in ("x", "numbers", "history", "status", "used"))
+        check(same, f"{task} {method} {i}: another result after {struck} kills")
+    for file in (*path.iterdir(), account):
+        file.unlink(missing_ok=True)
+    path.rmdir()
+    return {
+        "runs": 1,
+        "kills": struck,
+        "equal": int(info.state == "finished"),
+        "prefix": int(info.state != "finished"),
+        "rows_used": info.used,
+        "rows_sent": info.sent,
+        "rows_lost": info.lost,
+        "rows_counted_but_never_asked": info.sent - sum(asked),
+        "ledger_exact": int(info.sent == sum(asked)),
+    }
+
+
+def check(truth: bool, otherwise: str) -> None:  # noqa: FBT001
+    """Stop at the first broken promise."""
+    if not truth:
+        raise SystemExit(f"BROKEN: {otherwise}")
+
+
+def storm(root: Path, task: str, method: str, kills: int, seed: int) -> dict[str, int]:
+    """Runs until `kills` kills have struck."""
+    chance = random.Random(seed)  # noqa: S311 - moments, not secrets
+    total: dict[str, int] = {}
+    i = 0
+    while total.get("kills", 0) < kills:
+        found = one_run(root, task, method, i, chance, kills - total.get("kills", 0))
+        total = {key: total.get(key, 0) + count for key, count in found.items()}
+        i += 1
+    return total
+
+
+def main() -> None:
+    """Every task with every method."""
+    parser = argparse.ArgumentParser(description="kill runs at random moments and compare them with whole ones")
+    parser.add_argument("--kills", type=int, default=100, help="for each task and method")
+    parser.add_argument("--quick", action="store_true", help="three kills each")
+    parser.add_argument("--tasks", nargs="+", choices=("explain", "minimize"), default=["explain", "minimize"])
+    parser.add_argument("--methods", nargs="+", choices=tuple(METHODS), default=list(METHODS))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "chaos.json")
+    given = parser.parse_args()
+    kills = 3 if given.quick else given.kills
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as root:
+        for task in given.tasks:
+            for method in given.methods:
+                counts = storm(Path(root), task, method, kills, given.seed)
+                results[f"{task} {method}"] = counts
+                sys.stdout.write(f"{task} {method}: {json.dumps(counts)}\n")
+                sys.stdout.flush()
+    document: dict[str, Any] = {"budget": BUDGET, "kills_each": kills, "seed": given.seed, "results": results}
+    if not given.quick or given.output.parent.name != "results":
+        given.output.parent.mkdir(parents=True, exist_ok=True)
+        before = json.loads(given.output.read_text()) if given.output.exists() else {}
+        if all(before.get(key) == document[key] for key in ("budget", "kills_each", "seed")):
+            document["results"] = before["results"] | results  # the other tasks and methods stay
+        given.output.write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
