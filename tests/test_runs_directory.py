@@ -221,6 +221,22 @@ def test_the_state_of_a_checkpoint_comes_back_at_its_place(path: Path) -> None:
         run.lose("test")
 
 
+def test_the_journal_is_on_the_disk_before_a_checkpoint_of_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a machine that goes down could leave a checkpoint that knows more than the journal."""
+    rename, done = os.rename, []
+
+    def noted(*args: Any, **options: Any) -> None:
+        done.append("checkpoint")
+        rename(*args, **options)
+
+    with open_run(path) as run:
+        spend(run, 1)
+        monkeypatch.setattr(journals, "_sync", lambda fd: done.append("journal"))
+        monkeypatch.setattr(os, "rename", noted)
+        assert run.checkpoint({"x": np.zeros(1)})
+        assert done == ["journal", "checkpoint"]
+
+
 def test_checkpoints_are_due_seldom(path: Path) -> None:
     with open_run(path) as run:
         due = [run.checkpoint_due]

@@ -66,6 +66,26 @@ def test_inspect_tells_the_state_and_writes_nothing(path: Path, monkeypatch: pyt
     assert [info.state for info in runs.list_runs(path.parent)] == ["fresh", "finished"]
 
 
+def test_a_torn_tail_is_told_and_cleared_by_the_next_session(path: Path) -> None:
+    with open_run(path) as run:
+        spend(run, 2)
+        kill(run)
+    data = (path / "journal.bin").read_bytes()
+    at = data.index(np.arange(3.0, 6.0).tobytes())
+    (path / "journal.bin").write_bytes(data[: at + 8] + bytes(len(data) - at - 8))  # the kill came inside this write
+    with open_run(path) as run:
+        assert (run.used, run.sent, run.lost) == (3, 6, 3)
+        assert "bytes of an unfinished write" in run.notes[0]
+        run._lock.release()  # told also without an owner
+        assert "bytes of an unfinished write lie at the end" in runs.inspect(path).damage[0]
+    assert runs.inspect(path).state == "interrupted"
+    with open_run(path) as run:
+        assert run.take(9).tolist() == [0, 1, 2]
+        spend(run, 1)
+    info = runs.inspect(path)
+    assert (info.damage, info.used, info.sent, info.lost) == ((), 6, 9, 3)
+
+
 WRITER = """
 import sys, time
 import numpy as np
