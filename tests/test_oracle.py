@@ -132,6 +132,15 @@ def test_retry_gives_up_after_its_times() -> None:
     assert fun.calls == 3
 
 
+def test_rows_are_counted_by_what_was_used() -> None:
+    oracle = zm.Oracle(Flaky(1, 3, 4), 100, on_error=zm.Retry(1))
+    oracle(query())  # sent twice, used once
+    with pytest.raises(zm.OracleError, match=r"queries 10 to 19 of the run, attempt 2 of 2") as caught:
+        oracle(query())
+    assert caught.value.rows == range(10, 20)
+    assert (oracle.ledger.used, oracle.ledger.sent) == (10, 40)
+
+
 def test_retry_stops_at_the_cap() -> None:
     fun = Flaky(1, 2, 3)
     with pytest.raises(zm.BudgetError, match="but 20 were sent and 10 more"):
