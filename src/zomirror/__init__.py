@@ -8,6 +8,7 @@
 `minimize` asks the function itself; `Optimizer` lets you ask it; `explain` asks a classifier what it looked at.
 """
 
+from zomirror import runs
 from zomirror.box import Box
 from zomirror.classifiers import as_classifier, onnx_classifier
 from zomirror.contrast import Explanation, explain, explain_many
@@ -91,6 +92,7 @@ __all__ = [
     "minimize",
     "onnx_classifier",
     "rademacher",
+    "runs",
     "recommended",
     "scipy_method",
     "sphere",
