@@ -106,13 +106,24 @@ ESTIMATORS: list[Estimator] = [
     zm.TwoPoint(5, free_only=True),
     zm.TwoPoint(5, zm.gaussian, 1e-3, free_only=True, clip=True),
     zm.TwoPoint(9, max_block_bytes=1),
+    zm.GroupMemory(3),
+    zm.GroupMemory(10, noise=0.0),
+    zm.GroupMemory(2, radius=1e-3, max_block_bytes=1),
+    zm.GroupMemory(3, radius=1e-2, noise=1e-3),
 ]
-STEP_RULES: list[StepRule] = [zm.Constant(0.5), zm.Adaptive(), zm.Adaptive(c=1.0, first=0.01)]
+STEP_RULES: list[StepRule] = [
+    zm.Constant(0.5),
+    zm.Adaptive(),
+    zm.Adaptive(c=1.0, first=0.01),
+    zm.ScaleFree(),
+    zm.ScaleFree(c=0.5, floor=0.1),
+]
 PRESETS: list[zm.MirrorDescent] = [
     zm.zo_expmd(2.0, 10),
     zm.zo_ada_expmd(10),
     zm.zo_psgd(20.0, 10),
     zm.zo_ada_psgd(10),
+    zm.zo_group_expmd(),
 ]
 
 

@@ -82,7 +82,8 @@ def test_one_step_is_the_sum_of_its_parts(method: zm.MirrorDescent) -> None:
     query = method.ask(state)
     values = least_squares(query.points())
     after = method.tell(state, query, values)
-    (f, g), _ = method.estimator.tell(None, method.estimator.ask(None, p, x, 0, key), values)
+    memory = method.estimator.init(p)
+    (f, g), _ = method.estimator.tell(memory, method.estimator.ask(memory, p, x, 0, key), values)
     assert g is not None
     eta = method.step.eta(method.step.init(), g)
     assert after.x.tobytes() == method.mirror.step(x, g, eta, p.penalty, p.box).tobytes()

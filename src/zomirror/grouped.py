@@ -7,10 +7,11 @@ u_i = sigma_i s_i with a random sign sigma_i and a weight s_i that is larger whe
     y_j   = (f(x + nu u_{G_j}) - f(x)) / nu,   j = 1..k          k + 1 queries
 
 An estimate w of the gradient is kept from one iteration to the next. What it foretells of the differences is
-p_j = <u_{G_j}, w>, and what it misses is r = y - theta p, with theta = <y, p>/<p, p> between 0 and 2:
+p_j = <u_{G_j}, w>, and theta says how far it is trusted: as far as the batch before bore it out,
 
-    g   = theta w + (sigma_i / s_i) r_j for i in G_j             (unbiased for a theta that does not know y)
-    w  <- w + u_i r_j / |u_{G_j}|^2 for i in G_j                 (w then foretells y exactly, if theta = 1)
+    g   = theta w + (sigma_i / s_i) (y - theta p)_j for i in G_j     (unbiased: theta does not know y)
+    theta' = <y, p>/<p, p>, between 0 and 2                          (for the next batch)
+    w  <- w + u_i (y - theta' p)_j / |u_{G_j}|^2 for i in G_j        (foretells y exactly where theta' = 1)
 
 Groups do not meet, so the update is a projection that costs O(d), where m dense directions need an m x m solve.
 """
@@ -85,14 +86,16 @@ class Remembered:
 
     w: Array
     """The estimate of the gradient on the free coordinates."""
+    theta: float = 0.0
+    """How far the last batch bore the memory out: the trust that the next one puts in it."""
     radius: float = 0.0
     """nu; 0 before the first batch has shown the noise of f."""
     central: bool = False
     """Whether differences are taken on both sides, which a noisy f needs."""
     flat: bool = False
     """Whether the last differences were all zero: then two queries an iteration are enough to leave the plain."""
-    f: float = math.nan
-    """f at the last iterate."""
+    f: float = math.inf
+    """f at the last iterate; infinite before there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,7 @@ class GroupMemory:
             memory = self._settle(memory, np.concatenate([at_x, values[-LADDER:]]), float(np.abs(y).max()))
         elif not memory.radius:
             memory = self._choose(memory, float(self.noise or 0), float(np.abs(y).max()))
-        if memory.flat and not y.any() and f not in (memory.f, math.nan) and self.radius is None:
+        if memory.flat and not y.any() and f != memory.f and self.radius is None:
             # Values differ from one iterate to the next, differences are zero: f has steps, and wants a longer reach.
             memory = replace(memory, radius=min(4 * memory.radius, REACH * self.scale))
         memory = replace(memory, f=f)
@@ -179,10 +182,10 @@ class GroupMemory:
         if memory.flat and k == 1 < self.batch_size and memory.w.size > 1:
             # The plain has ended: all groups are asked before a step is taken.
             return Estimate(f, None), replace(memory, flat=False)
-        g, w = mended(groups, y, memory.w)
+        g, w, theta = mended(groups, y, memory.w, memory.theta)
         if slope != 1:
             g *= g.dtype.type(slope)
-        return Estimate(f, groups.scatter(g)), replace(memory, w=w, flat=False)
+        return Estimate(f, groups.scatter(g)), replace(memory, w=w, theta=theta, flat=False)
 
     def _groups(self, memory: Remembered, problem: Problem, x: Array, t: int, key: Key) -> Groups:
         n = memory.w.size
@@ -227,17 +230,16 @@ NOISY = 1e-5
 """Noise beyond this part of what f changes over the scale of x wants two-sided differences."""
 
 
-def mended(groups: Groups, y: Values, w: Array) -> tuple[Array, Array]:
-    """(g, w_next) from the differences y and the memory w."""
-    u = groups.moves
+def mended(groups: Groups, y: Values, w: Array, theta: float) -> tuple[Array, Array, float]:
+    """(g, w_next, theta_next) from the differences y, the memory w and the trust theta that earlier batches earned."""
+    u, labels = groups.moves, groups.labels
     p = groups.sums(u * w)
-    foretold = float(p @ p)
-    theta = min(max(float(y @ p) / foretold, 0.0), 2.0) if foretold > 0 else 0.0
-    r = y - theta * p
-    missed = r[groups.labels].astype(w.dtype)
-    g = missed / u
+    g: Array = (y - theta * p)[labels].astype(w.dtype)
+    g /= u
     g += w.dtype.type(theta) * w
-    missed *= u
-    missed /= groups.sums(u * u)[groups.labels].astype(w.dtype)
-    missed += w
-    return g, missed
+    foretold = float(p @ p)
+    earned = min(max(float(y @ p) / foretold, 0.0), 2.0) if foretold > 0 else 0.0
+    after: Array = ((y - earned * p) / groups.sums(u * u))[labels].astype(w.dtype)
+    after *= u
+    after += w
+    return g, after, earned

@@ -1,0 +1,230 @@
+"""The gradient memory on random groups: its algebra, its thrift on plains, its sense of noise and scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import zomirror as zm
+from zomirror.directions import key_of
+from zomirror.grouped import Groups, Remembered, mended
+from zomirror.losses import Hinge
+
+D = 40
+KEY = key_of(5)
+
+
+def problem(d: int = D, box: zm.Box | None = None) -> zm.Problem:
+    return zm.Problem(d, np.dtype(np.float64), zm.ElasticNet(0.1), zm.Box() if box is None else box)
+
+
+def groups_of(seed: int, k: int = 7, d: int = D) -> Groups:
+    rng = np.random.default_rng(seed)
+    return Groups(rng.permutation(d) % k, rng.choice([-1.0, 1.0], d) * rng.uniform(0.5, 2, d), k, None, d)
+
+
+def test_the_memory_is_projected_on_what_was_seen() -> None:
+    """After one update with theta = 1 the memory foretells the differences exactly, and moves no more than needed."""
+    groups, rng = groups_of(0), np.random.default_rng(1)
+    gradient = rng.normal(size=D)
+    w = gradient + 1e-3 * rng.normal(size=D)
+    y = groups.sums(groups.moves * gradient)
+    _, after, earned = mended(groups, y, w, 1.0)
+    foretold = groups.sums(groups.moves * w)
+    theta = float(y @ foretold) / float(foretold @ foretold)
+    assert earned == pytest.approx(theta, rel=1e-12)
+    assert 0 < theta < 2
+    U = np.zeros((groups.count, D))
+    U[groups.labels, np.arange(D)] = groups.moves
+    expected = w + U.T @ np.linalg.solve(U @ U.T, y - theta * foretold)
+    np.testing.assert_allclose(after, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_perfect_memory_gives_the_gradient_from_any_groups() -> None:
+    gradient = np.random.default_rng(2).normal(size=D)
+    for seed in range(5):
+        groups = groups_of(seed)
+        g, after, theta = mended(groups, groups.sums(groups.moves * gradient), gradient, 1.0)
+        assert theta == pytest.approx(1.0)
+        np.testing.assert_allclose(g, gradient, rtol=1e-10)
+        np.testing.assert_allclose(after, gradient, rtol=1e-10)
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.7, 2.0])
+def test_the_estimate_is_unbiased_whatever_the_memory_and_the_trust_in_it(theta: float) -> None:
+    w = np.random.default_rng(9).normal(size=D)
+    gradient, total, squares, draws = np.random.default_rng(3).normal(size=D), np.zeros(D), np.zeros(D), 4000
+    for seed in range(draws):
+        groups = groups_of(seed)
+        g, _, _ = mended(groups, groups.sums(groups.moves * gradient), w, theta)
+        total += g
+        squares += g * g
+    mean = total / draws
+    error = np.sqrt((squares / draws - mean**2) / draws)
+    assert np.abs((mean - gradient) / error).max() < 4.5
+
+
+def test_the_memory_lowers_the_variance_of_later_batches() -> None:
+    """On a linear function the memory converges, and the estimate with it."""
+    estimator, place, slope = zm.GroupMemory(5, noise=0.0), problem(), np.random.default_rng(4).normal(size=D)
+    memory, errors = estimator.init(place), []
+    for t in range(120):
+        query = estimator.ask(memory, place, np.zeros(D), t, KEY)
+        (_, g), memory = estimator.tell(memory, query, query.points() @ slope)
+        assert g is not None
+        errors.append(float(np.linalg.norm(g - slope)))
+    assert np.mean(errors[-10:]) < 0.05 * np.mean(errors[:5])
+
+
+def test_rows_move_disjoint_groups_that_cover_all_free_coordinates() -> None:
+    lower, upper = np.full(D, -1.0), np.full(D, 1.0)
+    lower[[3, 17]] = upper[[3, 17]] = 0.0
+    place = problem(box=zm.Box(lower, upper))
+    estimator = zm.GroupMemory(6, noise=0.0)
+    x = np.zeros(D)
+    query = estimator.ask(estimator.init(place), place, x, 0, KEY)
+    moved = query.points()[1:] != x
+    assert len(query) == 7
+    assert (moved.sum(axis=0) == np.where(lower < upper, 1, 0)).all()
+
+
+def test_on_a_plain_two_queries_an_iteration_are_enough() -> None:
+    place, estimator = problem(), zm.GroupMemory(8, radius=1e-3)
+    memory = estimator.init(place)
+    sizes = []
+    for t in range(4):
+        query = estimator.ask(memory, place, np.ones(D), t, KEY)
+        sizes.append(len(query))
+        (_, g), memory = estimator.tell(memory, query, np.zeros(len(query)))
+        assert g is not None
+        assert not g.any()
+    assert sizes == [9, 2, 2, 2]
+    query = estimator.ask(memory, place, np.ones(D), 4, KEY)
+    (_, g), memory = estimator.tell(memory, query, np.array([0.0, 1e-3]))
+    assert g is None, "the slope is back: all groups are asked before a step"
+    assert len(estimator.ask(memory, place, np.ones(D), 5, KEY)) == 9
+
+
+def test_a_staircase_is_met_with_a_longer_reach() -> None:
+    place, estimator = problem(), zm.GroupMemory(4)
+    memory: Remembered = estimator.init(place)
+    reach = []
+    for t in range(6):
+        query = estimator.ask(memory, place, np.full(D, 1.0 - 0.1 * t), t, KEY)
+        _, memory = estimator.tell(memory, query, np.full(len(query), -float(t)))
+        reach.append(memory.radius)
+    assert reach[0] == pytest.approx(1e-3)
+    assert reach[-1] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("sd", [0.0, 1e-3])
+def test_noise_is_found_and_met_with_two_sided_differences(sd: float) -> None:
+    place, estimator, rng = problem(), zm.GroupMemory(6), np.random.default_rng(0)
+    memory = estimator.init(place)
+    x = np.full(D, 0.3)
+    query = estimator.ask(memory, place, x, 0, KEY)
+    values = np.square(query.points()).sum(axis=1) + sd * rng.normal(size=len(query))
+    _, memory = estimator.tell(memory, query, values)
+    assert memory.central == (sd > 0)
+    assert (memory.radius > 1e-2) == (sd > 0)
+    assert len(estimator.ask(memory, place, x, 1, KEY)) == (13 if sd else 7)
+
+
+def test_a_link_multiplies_the_gradient_and_a_flat_link_is_a_plain() -> None:
+    place, slope = problem(), np.random.default_rng(6).normal(size=D)
+    plain, linked = zm.GroupMemory(5, noise=0.0), zm.GroupMemory(5, noise=0.0, link=Hinge())
+    x = slope / 10  # <slope, x> > 0: before the kink
+    for sign, expected in ((1.0, 1.0), (-1.0, 0.0)):
+        query = plain.ask(plain.init(place), place, sign * x, 0, KEY)
+        values = query.points() @ slope
+        (f, g), _ = plain.tell(plain.init(place), query, values)
+        (loss, h), memory = linked.tell(linked.init(place), query, values)
+        assert g is not None
+        assert h is not None
+        np.testing.assert_array_equal(h, expected * g)
+        assert loss == max(f, 0.0)
+        assert memory.flat == (expected == 0)
+
+
+def quadratic(d: int = 200) -> tuple[Any, NDArray[np.float64]]:
+    x_star = np.zeros(d)
+    x_star[::20] = np.random.default_rng(8).choice([-1.0, 1.0], d // 20)
+    return (lambda X: 0.5 * np.square(X - x_star).sum(axis=1)), x_star
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_multiplying_the_objective_changes_nothing(factor: float) -> None:
+    """Not bit for bit, for the rounding differs; but the iterates are the same to many digits."""
+    f, x_star = quadratic()
+    start = np.full(x_star.size, 0.1)
+    settings: dict[str, Any] = {"bounds": (-2, 2), "budget": 3000, "rng": 1, "noise": 0.0}
+    plain = zm.minimize(f, start, l1=0.02, l2=0.01, **settings)
+    scaled = zm.minimize(lambda X: factor * f(X), start, l1=0.02 * factor, l2=0.01 * factor, **settings)
+    np.testing.assert_allclose(scaled.x, plain.x, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_rescaling_x_changes_nothing(factor: float) -> None:
+    f, x_star = quadratic()
+    start = np.full(x_star.size, 0.1)
+    settings: dict[str, Any] = {"budget": 3000, "rng": 1, "noise": 0.0}
+    plain = zm.minimize(f, start, l1=0.02, bounds=(-2, 2), **settings)
+    scaled = zm.minimize(
+        lambda X: f(X / factor), factor * start, l1=0.02 / factor, bounds=(-2 * factor, 2 * factor), **settings
+    )
+    np.testing.assert_allclose(scaled.x / factor, plain.x, rtol=1e-4, atol=1e-6)
+
+
+def test_the_default_solves_a_sparse_quadratic_with_exact_zeros() -> None:
+    f, x_star = quadratic()
+    best = np.sign(x_star) * np.maximum(np.abs(x_star) - 0.02, 0)
+    least = float(f(best[None])[0] + 0.02 * np.abs(best).sum())
+    result = zm.minimize(f, np.zeros(x_star.size), l1=0.02, bounds=(-2, 2), budget=8000, rng=0)
+    assert result.fun == pytest.approx(least, rel=1e-3)
+    assert np.count_nonzero(result.x) < 2 * np.count_nonzero(x_star)
+
+
+def test_noise_does_not_keep_the_default_from_the_optimum() -> None:
+    f, x_star = quadratic()
+    rng = np.random.default_rng(3)
+    best = np.sign(x_star) * np.maximum(np.abs(x_star) - 0.02, 0)
+    least = float(f(best[None])[0] + 0.02 * np.abs(best).sum())
+    noisy = zm.minimize(
+        lambda X: f(X) + 1e-3 * rng.normal(size=len(X)),
+        np.zeros(x_star.size),
+        l1=0.02,
+        bounds=(-2, 2),
+        budget=8000,
+        rng=0,
+    )
+    reached = float(f(noisy.x[None])[0] + 0.02 * np.abs(noisy.x).sum())
+    assert reached < 1.05 * least
+
+
+def test_scale_free_step_begins_at_the_first_gradient_that_stands_out() -> None:
+    rule = zm.ScaleFree(c=1.0, floor=0.1)
+    memory, x, y = rule.init(), np.zeros(3), np.array([1.0, 0.0, 0.0])
+    assert rule.eta(memory, np.zeros(3)) == 0.1
+    memory = rule.advance(memory, zm.Entropy(), x, y, 0.1)
+    assert rule.eta(memory, np.array([0.0, -5.0, 2.0])) == 5.0
+    memory = rule.advance(memory, zm.Entropy(), x, y, 5.0)
+    assert rule.eta(memory, np.zeros(3)) == pytest.approx(5.0 * math.hypot(1, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"batch_size": 0}, "batch_size >= 1"),
+        ({"scale": 0.0}, "scale > 0"),
+        ({"rho": 1.0}, "rho < 1"),
+        ({"radius": -1.0}, "radius > 0"),
+        ({"noise": -1.0}, "noise >= 0"),
+    ],
+)
+def test_wrong_settings_are_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(zm.ArgumentError, match=sentence):
+        zm.GroupMemory(**options)
