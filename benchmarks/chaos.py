@@ -33,12 +33,14 @@ from zomirror.datasets import digits
 from zomirror.runs import inspect
 
 METHODS: dict[str, Callable[[], zm.MirrorDescent | None]] = {
-    "zo_ada_expmd": lambda: zm.zo_ada_expmd(100),
-    "zo_expmd": lambda: zm.zo_expmd(5.0, 100),
-    "zo_psgd": lambda: zm.zo_psgd(20.0, 100),
+    "zo_ada_expmd": lambda: zm.zo_ada_expmd(50),
+    "zo_expmd": lambda: zm.zo_expmd(5.0, 50),
+    "zo_psgd": lambda: zm.zo_psgd(20.0, 50),
     "recommended": lambda: None,
 }
-BUDGET = 4_000
+BUDGET = 2_000
+KILLS_OF_ONE_RUN = 5  # at most; then it is let end, and the next one begins
+Ready = Callable[[], object]
 
 
 class Counted:
@@ -61,11 +63,12 @@ def quadratic(i: int) -> Callable[[Any], Any]:
     return lambda points: np.square(points - centre).sum(axis=1)
 
 
-def work(task: str, method: str, i: int, account: Path | None, **durable: Any) -> dict[str, Any]:
+def work(ready: Ready, task: str, method: str, i: int, account: Path | None, **durable: Any) -> dict[str, Any]:
     """One run to its end; what it ended with, every number in full."""
     if task == "explain":
         data, card = digits(), models.card("lenet")
         model = Counted(zm.onnx_classifier(models.path("lenet")), account)
+        ready()
         x0 = (data.images[i % len(data.images)].astype(np.float32).reshape(1, 28, 28) / 255 - card.mean[0]) / card.std[
             0
         ]
@@ -84,6 +87,7 @@ def work(task: str, method: str, i: int, account: Path | None, **durable: Any) -
         status, sent, used = one.status.name, one.sent, one.nfev
     else:
         fun = Counted(quadratic(i), account)
+        ready()
         result = zm.minimize(
             fun, np.full(784, 0.5), l1=0.05, bounds=(0, 1), budget=BUDGET, method=METHODS[method](), rng=i, **durable
         )
@@ -99,22 +103,23 @@ def work(task: str, method: str, i: int, account: Path | None, **durable: Any) -
     }
 
 
-def forked(action: Callable[[], Any], kill_after: float | None = None) -> tuple[bool, Any, float]:
-    """(was it killed, what it returned, seconds) of an action in a process of its own."""
+def forked(action: Callable[[Ready], Any], kill_after: float | None = None) -> tuple[bool, Any, float]:
+    """(was it killed, what it returned, seconds) of an action in a process of its own, from when it is ready."""
     reader, writer = os.pipe()
-    started = time.monotonic()
     pid = os.fork()
     if pid == 0:
         try:
             os.close(reader)
+            answer = json.dumps(action(lambda: os.write(writer, b" ")))
             with os.fdopen(writer, "w") as pipe:
-                pipe.write(json.dumps(action()))
-                pipe.flush()
+                pipe.write(answer)
             os._exit(0)
         except BaseException as error:  # noqa: BLE001 - the parent shows it
             os.write(2, f"{error!r}\n".encode())
             os._exit(1)
     os.close(writer)
+    os.read(reader, 1)
+    started = time.monotonic()
     if kill_after is not None:
         time.sleep(kill_after)
         os.kill(pid, signal.SIGKILL)
@@ -129,13 +134,14 @@ def forked(action: Callable[[], Any], kill_after: float | None = None) -> tuple[
 
 def one_run(root: Path, task: str, method: str, i: int, chance: random.Random, kills: int) -> dict[str, int]:
     """A run, killed at random moments until it ends, against the uninterrupted one."""
-    _, whole, seconds = forked(lambda: work(task, method, i, None))
+    _, whole, seconds = forked(lambda ready: work(ready, task, method, i, None))
     path, account = root / "run", root / "account"
     cap = BUDGET if i % 3 == 2 else 3 * BUDGET
+    durable = {"run_dir": path, "max_sent": cap}
     struck, final = 0, None
     while final is None:
-        moment = chance.uniform(0, 0.6 * seconds) if struck < kills else None
-        killed, final, _ = forked(lambda: work(task, method, i, account, run_dir=path, max_sent=cap), moment)
+        moment = chance.uniform(0, 0.6 * seconds) if struck < min(kills, KILLS_OF_ONE_RUN) else None
+        killed, final, _ = forked(lambda ready: work(ready, task, method, i, account, **durable), moment)
         struck += killed
         asked = [int(line) for line in account.read_text().split()] if account.exists() else [0]
         check(sum(asked) <= cap, "the black box was asked more than max_sent")
