@@ -1,0 +1,103 @@
+"""What a durable run costs: the same run with and without run_dir, on this disk, in one process, by turns.
+
+python benchmarks/durable.py [--repeats 9] [--quick] [--directory DIR]
+
+The LeNet at d = 784 with batches of m = 200: the margin of a bundled digit minimised by zo_ada_expmd, and the whole
+explanation of it by the recommended method. Printed is the ratio of the medians, durable over plain, and the ratio
+of processor times. Writes results/durable.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import zomirror as zm
+from zomirror import models
+from zomirror.datasets import digits
+
+CARD = models.card("lenet")
+LENET = zm.onnx_classifier(models.path("lenet"))
+DIGIT = digits()
+X0 = ((DIGIT.images[8].astype(np.float32).reshape(1, 28, 28) / 255 - CARD.mean[0]) / CARD.std[0]).astype(np.float32)
+LABEL = int(DIGIT.labels[8])
+
+
+def margin(changes: Any) -> Any:
+    """How much the class of the digit still wins by, after each change."""
+    scores = LENET(X0 + changes.reshape(-1, 1, 28, 28) / CARD.std[0])
+    return scores[:, LABEL] - np.delete(scores, LABEL, axis=1).max(axis=1)
+
+
+def minimised(budget: int, **durable: Any) -> Any:
+    """The margin, by mirror descent."""
+    x = np.full(784, 0.1, np.float32)
+    method = zm.zo_ada_expmd(200)
+    return zm.minimize(margin, x, l1=0.01, bounds=(0, 1), budget=budget, method=method, rng=0, **durable).x
+
+
+def explained(budget: int, **durable: Any) -> Any:
+    """The pertinent negative, by the recommended method."""
+    given: dict[str, Any] = {"kind": "PN", "mean": CARD.mean, "std": CARD.std, "budget": budget, "rng": 0}
+    return zm.explain(LENET, X0, **given, **durable).x
+
+
+def measure(run: Callable[..., Any], budget: int, repeats: int, root: Path) -> dict[str, Any]:
+    """Seconds of both, by turns, so that a busy machine is busy for both."""
+    seconds: dict[str, list[float]] = {"plain": [], "durable": []}
+    processor: dict[str, list[float]] = {"plain": [], "durable": []}
+    results = [run(budget)]
+    for i in range(repeats):
+        for name in ("plain", "durable") if i % 2 else ("durable", "plain"):
+            path = root / f"run-{i}"
+            before, cpu = time.perf_counter(), time.process_time()
+            results.append(run(budget, run_dir=path) if name == "durable" else run(budget))
+            seconds[name].append(time.perf_counter() - before)
+            processor[name].append(time.process_time() - cpu)
+        shutil.rmtree(path)
+    if len({x.tobytes() for x in results}) != 1:
+        raise SystemExit("the durable run ended elsewhere")
+    middle = {name: statistics.median(taken) for name, taken in seconds.items()}
+    busy = {name: statistics.median(taken) for name, taken in processor.items()}
+    return {
+        "budget": budget,
+        "repeats": repeats,
+        "plain_seconds": round(middle["plain"], 4),
+        "durable_seconds": round(middle["durable"], 4),
+        "ratio": round(middle["durable"] / middle["plain"], 4),
+        "ratio_of_best": round(min(seconds["durable"]) / min(seconds["plain"]), 4),
+        "ratio_of_processor_time": round(busy["durable"] / busy["plain"], 4),
+    }
+
+
+def main() -> None:
+    """Both tasks."""
+    parser = argparse.ArgumentParser(description="durable over plain")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--quick", action="store_true", help="fewer repeats of shorter runs; nothing is written")
+    parser.add_argument("--directory", type=Path, default=None, help="where runs are kept; the disk is what counts")
+    given = parser.parse_args()
+    repeats, budget = (3, 4_021) if given.quick else (given.repeats, 20_101)
+    results = {}
+    with tempfile.TemporaryDirectory(dir=given.directory or Path(__file__).parent) as root:
+        for name, run in (("minimize zo_ada_expmd, m = 200", minimised), ("explain recommended", explained)):
+            results[name] = measure(run, budget, repeats, Path(root))
+            sys.stdout.write(f"{name}: {json.dumps(results[name])}\n")
+            sys.stdout.flush()
+    if not given.quick:
+        (Path(__file__).parent / "results").mkdir(exist_ok=True)
+        (Path(__file__).parent / "results" / "durable.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
