@@ -139,10 +139,12 @@ def holder(folder: Folder) -> Owner | None:
 def _born(pid: int) -> str:
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = text.rpartition(")")[2].split()
+        # a zombie has died and is only not yet collected; but its other threads may live on for a moment
+        dead = fields[0] in "ZX" and len(list(Path(f"/proc/{pid}/task").iterdir())) <= 1
     except OSError:
         return ""
-    fields = text.rpartition(")")[2].split()
-    return "" if fields[0] in "ZX" else fields[19]  # a zombie has died, its number is only not yet collected
+    return "" if dead else fields[19]
 
 
 def _forget_in_child() -> None:
