@@ -4,6 +4,7 @@
 #   make lint    ruff, format, import directions               make types   mypy --strict
 #   make bench   the benchmarks                                make docs    the site, strict, into site/
 #   make lock    compile requirements/*.txt anew               make clean   remove what was built
+#   make fuzz    10,000 calls with anything                    make chaos   800 kills, for each method and task
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -39,10 +40,10 @@ space := $(empty) $(empty)
 CORE_FILES := $(subst $(space),$(comma),$(patsubst %,src/zomirror/%.py,$(CORE)))
 WORKERS ?= 2
 
-.PHONY: help demo test lint types unit bench docs lock clean
+.PHONY: help demo test lint types unit bench fuzz chaos docs lock clean
 
 help:
-	@sed -n '3,6s/^# *//p' Makefile
+	@sed -n '3,7s/^# *//p' Makefile
 
 demo: $(BASE)
 	@$(PY) examples/demo.py
@@ -65,6 +66,12 @@ unit: $(FULL)
 
 bench: $(FULL)
 	@for benchmark in benchmarks/[a-z]*.py; do echo "== $$benchmark"; $(PY) "$$benchmark"; done
+
+fuzz: $(FULL)
+	ZOMIRROR_FUZZ=10000 $(PY) -m pytest -q tests/test_fuzz.py --timeout=3600
+
+chaos: $(FULL)
+	$(PY) benchmarks/chaos.py
 
 docs: $(FULL)
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet

@@ -143,7 +143,7 @@ def explain_many(
             raise
         raise ArgumentTypeError(f"expected options of explain(): {error}") from None
     places = []
-    for i, x0 in enumerate(X):
+    for i, x0 in enumerate(_inputs(X)):
         try:
             places.append(wanted.setting(x0))
         except (ArgumentError, ArgumentTypeError) as error:
@@ -167,6 +167,15 @@ def explain_many(
     if len(failures) == len(explained) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
         raise failures[0].error  # an argument that fits none of the inputs, so there is nothing to lose
     return [one.result if isinstance(one, Failed) else one for one in explained]
+
+
+def _inputs(X: Any) -> Iterator[object]:
+    try:
+        return iter(X)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"expected X to be a sequence of inputs, got {type(X).__name__}: use explain for one"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
