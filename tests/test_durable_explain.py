@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 
 import zomirror as zm
+from tests.loopback import Server, model_server, read_batch, reply
+from tests.onnx_models import WEIGHTS
+from zomirror.classifiers import http_classifier
 from zomirror.contrast import engine
 from zomirror.runs import inspect, list_runs
 from zomirror.runs.wide import Wide, carried
@@ -256,6 +259,31 @@ def test_a_wide_reply_that_was_never_recorded_is_written_over(path: Path) -> Non
 def test_plain_numbers_are_never_taken_for_a_wide_reply() -> None:
     for values in ([np.nan], [-np.nan], [0.0, np.nan], [np.inf], [], [1.0, 2.0]):
         assert carried(np.array(values, dtype=np.float64)) is None
+
+
+def test_the_retries_of_a_model_behind_http_are_in_the_ledger(path: Path) -> None:
+    """F9: what the server counts is what the ledger says, and no retry passes max_sent."""
+    honest = model_server(WEIGHTS)
+
+    def busy_at_times(request: Any, n: int) -> Any:
+        return reply("busy", "503 Busy") if n % 5 == 3 else honest(request, n)
+
+    given: dict[str, Any] = {"kind": "PN", "signed": True, "bounds": (-1, 1), "budget": 120, "rng": 0}
+    with Server(busy_at_times) as server:
+        model = http_classifier(server.url, model="linear", input="x", timeout=30.0, retries=4, rng=0)
+        one = zm.explain(model, np.full(4, 0.1, np.float32), max_sent=500, run_dir=path, **given)
+        asked = sum(len(read_batch(request)) for request in server.requests)
+        assert one.sent == asked == inspect(path).sent > one.nfev == inspect(path).used
+        seen = len(server.requests)
+        tight = zm.explain(model, np.full(4, 0.1, np.float32), run_dir=path.with_name("tight"), **given)
+        asked = sum(len(read_batch(request)) for request in server.requests[seen:])
+        assert tight.sent == asked <= 120
+        seen = len(server.requests)
+        many = zm.explain_many(
+            model, np.full((3, 4), 0.1, np.float32), max_sent=500, run_dir=path.with_name("many"), **given
+        )
+        asked = sum(len(read_batch(request)) for request in server.requests[seen:])
+        assert sum(each.sent for each in many) == asked
 
 
 # --- many inputs -----------------------------------------------------------------------------------------------------
