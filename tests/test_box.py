@@ -148,3 +148,8 @@ def test_unbounded_and_reach() -> None:
 def test_astype_rounds_the_sides() -> None:
     box = zm.Box(-0.1, np.array([0.1, 1e300])).astype(np.dtype(np.float32))
     assert sides(box, 2) == ([float(np.float32(-0.1))] * 2, [float(np.float32(0.1)), INF])
+
+
+def test_a_box_without_coordinates_is_refused() -> None:
+    with pytest.raises(zm.ArgumentError, match="at least one coordinate"):
+        zm.Box(np.array([]), np.array([]))

@@ -32,6 +32,8 @@ class Box:
                 f"expected lower and upper of one length, got {lower.size} and {upper.size}: "
                 "give one number, or one per coordinate"
             )
+        if not (lower.size and upper.size):
+            raise ArgumentError("expected lower and upper with at least one coordinate, got none")
         if np.any(lower > upper):
             crossed = np.flatnonzero(np.atleast_1d(lower > upper))
             raise ArgumentError(f"expected lower <= upper, got lower > upper at {some(crossed)}")
