@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +75,20 @@ def call(*words: object, code: int = 0) -> Any:
 def picture(path: Path, *, size: tuple[int, int] = (6, 6), mode: str = "L", value: Any = 51) -> Path:
     Image.new(mode, size, value).save(path)
     return path
+
+
+@contextmanager
+def begun(words: list[str], here: Path, until: str) -> Iterator[subprocess.Popen[str]]:
+    """The command as a process that has come so far as to make the file `until`; killed at the end if it is alive."""
+    with subprocess.Popen(
+        [*COMMAND, *words], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        end = time.monotonic() + 120
+        try:
+            while not (here / until).exists():
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < end, f"no {until} after two minutes"
+                time.sleep(0.02)
+            yield process
+        finally:
+            process.kill()

@@ -7,11 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import zomirror
-from tests.command import COMMAND, call, here, picture
+from tests.command import COMMAND, begun, call, here, picture
 
 __all__ = ["here"]
 
@@ -58,14 +57,10 @@ def test_a_pipe_is_quiet(here: Path) -> None:
 
 
 def test_sigterm_ends_with_143(here: Path) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "minimize", "toy_model:announcing", "--dim", "3", "--budget", "1000000"],
-        cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    while not (here / "asked").exists():
-        time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=30)
+    words = ["minimize", "toy_model:announcing", "--dim", "3", "--budget", "1000000"]
+    with begun(words, here, until="asked") as process:
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (143, "", "stopped by SIGTERM\n")
 
 
@@ -77,18 +72,12 @@ def test_a_run_that_was_terminated_goes_on_by_resume(here: Path) -> None:
         "3",
         "--budget",
         "300",
-        "--batch-size",
-        "10",
         "--out",
         "x.npy",
     ]
-    process = subprocess.Popen(
-        [*COMMAND, *words, "--run-dir", "a run"], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    while not (here / "a run" / "command.json").exists():
-        time.sleep(0.02)
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
+    with begun([*words, "--run-dir", "a run"], here, until="a run/command.json") as process:
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (143, "", "stopped; to go on: zomirror runs resume 'a run'\n")
     assert not Path("x.npy").exists()
     assert json.loads(call("runs", "show", "a run", "--json").stdout)["state"] == "interrupted"
@@ -106,13 +95,9 @@ def test_explanations_that_were_interrupted_go_on_by_resume(here: Path) -> None:
     for name, value in (("a.png", 51), ("b.png", 40)):
         picture(Path(name), value=value)
     words = ["explain", "toy_model:slowly", "a.png", "b.png", "--kind", "PN", "--budget", "300"]
-    process = subprocess.Popen(
-        [*COMMAND, *words, "--run-dir", "runs"], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    while not (here / "runs" / "command.json").exists():
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with begun([*words, "--run-dir", "runs"], here, until="runs/command.json") as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert err.endswith("stopped; to go on: zomirror runs resume runs\n")
     left_out = call("report", "runs", code=1).stderr.splitlines()
@@ -128,5 +113,5 @@ def test_explanations_that_were_interrupted_go_on_by_resume(here: Path) -> None:
     assert states == [["a-PN", "finished"], ["b-PN", "finished"]]
     assert call("report", "runs").stdout == "report.html: 2 explanations, 2 of them valid\n"
     assert call("report", "runs/a-PN", "explanations").stdout == "report.html: 3 explanations, 3 of them valid\n"
-    call("minimize", "toy_model:quadratic", "--dim", 3, "--batch-size", 10, "--budget", 50, "--run-dir", "other/one")
+    call("minimize", "toy_model:quadratic", "--dim", 3, "--budget", 50, "--run-dir", "other/one")
     assert "is a run of minimize, which explains nothing" in call("report", "other", code=1).stderr

@@ -30,7 +30,7 @@ def quadratic(points):
 """
 ZOMIRROR = [sys.executable, "-m", "zomirror"]
 EXPLAIN = [*ZOMIRROR, "explain", "slow_model:predict", "a.png", "--kind", "PN", "--budget", "2000"]
-MINIMIZE = [*ZOMIRROR, "minimize", "slow_model:quadratic", "--dim", "3", "--batch-size", "10", "--budget", "500"]
+MINIMIZE = [*ZOMIRROR, "minimize", "slow_model:quadratic", "--dim", "3", "--budget", "500"]
 COLOUR = re.compile(r"\x1b\[[0-9;]+m")
 
 

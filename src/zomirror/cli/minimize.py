@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 class Name(StrEnum):
     """The named methods."""
 
+    RECOMMENDED = "recommended"
     ADA_EXPMD = "zo_ada_expmd"
     EXPMD = "zo_expmd"
     ADA_PSGD = "zo_ada_psgd"
@@ -53,11 +54,13 @@ def minimize(
     l2: L2 = 0.0,
     bounds: Annotated[str | None, typer.Option(metavar="LOWER,UPPER", help="Of every coordinate.")] = None,
     budget: Annotated[int, typer.Option(help="Queries that may be used.")] = 10_000,
-    method: Annotated[Name, typer.Option(help="The two without `ada` need --eta.")] = Name.ADA_EXPMD,
+    method: Annotated[Name, typer.Option(help="zo_expmd and zo_psgd need --eta.")] = Name.RECOMMENDED,
     eta: Annotated[
         float | None, typer.Option(help="Step size of zo_expmd and zo_psgd (larger: shorter steps).")
     ] = None,
-    batch_size: Annotated[int, typer.Option(help="Queries for one gradient estimate.")] = 200,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Queries for one gradient estimate of a zo_ method. Without it 200.")
+    ] = None,
     *,
     one_by_one: Annotated[
         bool, typer.Option("--one-by-one", help="The function maps one point (d,) to a number.")
@@ -126,14 +129,20 @@ def _start(x0: Path | None, dim: int | None, box: tuple[float, float] | None) ->
     return found
 
 
-def _method(name: Name, eta: float | None, batch_size: int) -> MirrorDescent:
+def _method(name: Name, eta: float | None, batch_size: int | None) -> MirrorDescent | None:
+    """The named method; None is the one that minimize recommends."""
     constant = name in (Name.EXPMD, Name.PSGD)
     if constant != (eta is not None):
         raise ArgumentError(
             f"expected --eta with {name.value}" if constant else f"expected no --eta: {name.value} finds its own steps"
         )
+    if name is Name.RECOMMENDED:
+        if batch_size is not None:
+            raise ArgumentError("expected no --batch-size without --method: the recommended one finds its own")
+        return None
     make = getattr(presets, name.value)
-    found: MirrorDescent = make(eta, batch_size) if constant else make(batch_size)
+    sizes = {} if batch_size is None else {"batch_size": batch_size}
+    found: MirrorDescent = make(eta, **sizes) if constant else make(**sizes)
     return found
 
 
