@@ -70,6 +70,8 @@ class Progress:
         self.scores = np.empty(0)
         self.best: Candidate | None = None
         self.start = setting.start
+        self.distance = 0.0
+        """The margin where nothing has been changed (PN) or put back (PP) yet."""
         self.used = 0
         self.note = ""
         self._rows: list[tuple[float, ...]] = []

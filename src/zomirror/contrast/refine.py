@@ -9,7 +9,7 @@ all features; those that follow ask only the features in use and the most promis
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,15 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A point, what the model foresees of F there, and what the radius is multiplied by if it does best."""
+
+    point: Vector
+    foreseen: float
+    growth: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """scores + slopes (v - w) on some features, the others staying as they are in w."""
 
@@ -69,22 +78,25 @@ class Model:
     scores: Vector
     slopes: Vector
 
-    def answers(self, goal: Goal, box: tuple[Vector, Vector], pull: Pull, radius: float) -> list[tuple[Vector, float]]:
-        """Minimisers of the model in each region, with what the radius is to be multiplied by."""
+    def answers(self, goal: Goal, box: tuple[Vector, Vector], pull: Pull, radius: float) -> list[Answer]:
+        """Minimisers of the model in each region."""
         at = self.w[self.features]
         found = []
+        # Valid means strictly beyond the boundary, by more than the scores' own rounding.
+        kappa = goal.kappa + 1e-6 * (1.0 + float(np.abs(self.scores).max()))
         for part, growth in REGIONS:
             lower, upper = np.maximum(box[0], at - part * radius), np.minimum(box[1], at + part * radius)
             for rivals in pull.rivals(self.scores):
                 sign = 1.0 if pull.kept else -1.0
                 A = sign * (self.slopes[rivals] - self.slopes[pull.own])
                 b = sign * (self.scores[rivals] - self.scores[pull.own]) - A @ at
-                # Valid means strictly beyond the boundary, by more than the scores' own rounding.
-                kappa = goal.kappa + 1e-6 * (1.0 + float(np.abs(self.scores).max()))
-                least = Linear(A, b, lower, upper, goal.penalty, kappa).solve()
+                problem = Linear(A, b, lower, upper, goal.penalty, kappa)
+                least = problem.solve()
                 foreseen = float(np.abs(A @ (least - at)).max())
-                further = [Linear(A, b, lower, upper, goal.penalty, kappa + s * foreseen).solve() for s in SLACKS]
-                found += [(self._whole(answer), growth) for answer in (least, *further)]
+                further = [replace(problem, kappa=kappa + slack * foreseen).solve() for slack in SLACKS]
+                for answer in (least, *further):
+                    point = self._whole(answer)
+                    found.append(Answer(point, goal.candidate(point, float((A @ answer + b).max())).fun, growth))
         return found
 
     def _whole(self, answer: Vector) -> Vector:
@@ -93,10 +105,20 @@ class Model:
         return point
 
 
-def refine(best: Candidate, goal: Goal, box: Box, pull: Pull, allowed: int, *, step: float | None = None) -> Asking:
+def refine(
+    best: Candidate,
+    goal: Goal,
+    box: Box,
+    pull: Pull,
+    allowed: int,
+    *,
+    step: float | None = None,
+    beyond: float = 0.0,
+) -> Asking:
     """The best point found around `best`, with at most `allowed` more queries; `best` may be invalid.
 
-    `step` is how far to look for a change of the scores, where they jump.
+    `step` is how far to look for a change of the scores, where they jump. While nothing is valid, the margin aimed
+    at is `beyond` the one that is needed.
     """
     lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
     free = np.flatnonzero(lower < upper)
@@ -114,24 +136,41 @@ def refine(best: Candidate, goal: Goal, box: Box, pull: Pull, allowed: int, *, s
         slopes[:, features] = (reply - scores).T / steps
         if not np.isfinite(slopes).all():
             break
-        aim = goal if best.valid else Goal(ElasticNet(RESCUE * goal.penalty.l1, RESCUE * goal.penalty.l2), goal.kappa)
+        aim = goal if best.valid else _rescue(goal, beyond)
         model = Model(w, features, scores, slopes[:, features])
         answers = model.answers(aim, sides, pull, radius)[:left]
-        points = [box.project(point.astype(best.w.dtype)) for point, _ in answers]
-        if not points:
+        if not answers:
             break
+        if (
+            features is free
+            and best.valid
+            and min(answer.foreseen for answer in answers) > best.fun - GAIN * abs(best.fun)
+        ):
+            break  # the model knows all features, and sees nothing better
+        points = [box.project(answer.point.astype(best.w.dtype)) for answer in answers]
         reply = yield points
         left -= len(points)
         before, growth = best, SHRINKING
-        for point, margin, row, (_, factor) in zip(points, pull.margins(reply), reply, answers, strict=True):
+        for point, margin, row, answer in zip(points, pull.margins(reply), reply, answers, strict=True):
             candidate = goal.candidate(point, float(margin))
             if candidate.better_than(best):
-                best, scores, growth = candidate, row, factor
-        gained = best.valid != before.valid or not best.fun > before.fun - GAIN * abs(before.fun)
-        gained = gained and best is not before
+                best, scores, growth = candidate, row, answer.growth
+        gained = _gained(before, best)
         radius = min(1.0, radius * (growth if gained else SHRINKING))
         whole = not gained and not whole
     return best
+
+
+def _rescue(goal: Goal, beyond: float) -> Goal:
+    """Validity first."""
+    return Goal(ElasticNet(RESCUE * goal.penalty.l1, RESCUE * goal.penalty.l2), goal.kappa + beyond)
+
+
+def _gained(before: Candidate, best: Candidate) -> bool:
+    if best is before or before.valid != best.valid:
+        return best is not before
+    old, new = (before.fun, best.fun) if best.valid else (before.margin, best.margin)
+    return not new > old - GAIN * abs(old)  # a NaN of before is beaten by anything
 
 
 def _promising(best: Candidate, free: Indices, slopes: Vector, pull: Pull, most: int) -> Indices:

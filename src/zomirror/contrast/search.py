@@ -32,12 +32,15 @@ from zomirror.result import Status
 
 ALONG = (1.0, 0.5, 0.25, 0.125, 0.0625)
 """Where on the way from x0 to the paper's start the recommended method looks for a better place to begin a PN."""
-WEAKER = (1.0, 0.1, 0.01)
-"""Factors of the penalty, tried in turn until something is valid."""
+TRIES = ((1.0, 0.0), (0.1, 0.1), (0.01, 0.3))
+"""Tried in turn until something is valid: factors of the penalty, and how far beyond the boundary to aim, as parts
+of the distance to it. Scores that jump have a tie where the hinge is least, and a tie is not valid."""
 FINISH_SHARE = 0.5
 """The part of the budget that the descent leaves for refining, pruning and shrinking."""
 POLISH_SHARE = 0.1
 """The part of that which is for pruning and shrinking."""
+UNUSED = 0.05
+"""With more than this part left, a search has not ended for want of budget."""
 
 
 def search(progress: Progress) -> Search[Found]:
@@ -55,9 +58,9 @@ def search(progress: Progress) -> Search[Found]:
         scores = yield from ask_scores(progress, [progress.best.w])
         return found(progress, Status.TARGET, scores[0])
     status = yield from (_levels(progress) if progress.aim.search else _descents(progress))
-    if status not in (Status.CALLBACK, Status.NONFINITE):
-        yield from _finished(progress, progress.left)
     best = chosen(progress)
+    if status is Status.BUDGET and progress.left > UNUSED * progress.aim.budget:
+        status = Status.STALLED  # the descent had used its share, and what followed ended by itself
     scores = yield from ask_scores(progress, [best.w])
     return found(progress, status, scores[0])
 
@@ -109,6 +112,7 @@ def _find_label(progress: Progress) -> Generator[Request, Reply, None]:
             f"pass {floor:.3g}, half-way from the baseline's to that of x0"
         )
     seen = [progress.consider(w, float(margin)) for w, margin in zip(points, margins, strict=True)]
+    progress.distance = max(float(margins[-1]), 0.0) if np.isfinite(margins[-1]) else 0.0
     if setting.kind == "PN" and aim.method is None:
         yield from _find_start(progress, seen[0])
 
@@ -123,13 +127,14 @@ def _find_start(progress: Progress, at_x0: Candidate) -> Generator[Request, Repl
 
 
 def _descents(progress: Progress) -> Generator[Request, Reply, Status]:
-    """The penalty as given; where that ends with nothing valid, weaker ones."""
+    """The penalty as given, where that ends with nothing valid weaker ones; and the best point finished."""
     status = Status.BUDGET
-    for i, factor in enumerate(WEAKER):
+    for i, (factor, beyond) in enumerate(TRIES):
         # Each try may use all that is left once something is valid, and half of it before.
-        status = yield from _descend(progress, factor, patient=i == len(WEAKER) - 1)
+        status = yield from _descend(progress, factor, beyond=beyond, patient=i == len(TRIES) - 1)
         if progress.is_valid or status in (Status.NONFINITE, Status.CALLBACK):
             break
+    yield from _finished(progress, status, progress.left)
     return status
 
 
@@ -143,20 +148,20 @@ def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
         share = progress.left // (count - i)
         kept = int(FINISH_SHARE * share)
         status = yield from _descend(progress, factor, patient=True, allowed=share - kept)
-        yield from _finished(progress, kept)
+        yield from _finished(progress, status, kept)
         ends.append(chosen(progress))
-        if status is Status.CALLBACK:
+        if status in (Status.CALLBACK, Status.NONFINITE):
             break
     progress.best = min(ends, key=lambda end: (not end.valid, np.count_nonzero(end.w), end.fun))
     return status
 
 
 def _descend(
-    progress: Progress, factor: float, *, patient: bool, allowed: int | None = None
+    progress: Progress, factor: float, *, patient: bool, beyond: float = 0.0, allowed: int | None = None
 ) -> Generator[Request, Reply, Status]:
     aim, setting = progress.aim, progress.setting
     l1, l2 = aim.penalty.l1 * factor, aim.penalty.l2 * factor
-    loss, method = LOSSES[aim.loss](progress.goal.kappa), aim.method
+    loss, method = LOSSES[aim.loss](progress.goal.kappa + beyond * progress.distance), aim.method
     if method is None:
         clip = aim.radius is not None
         method = recommended(progress.start, ElasticNet(l1, l2), setting.box, link=loss, radius=aim.radius, clip=clip)
@@ -189,19 +194,18 @@ def _descend(
             return Status.STALLED
 
 
-def _finished(progress: Progress, allowed: int) -> Generator[Request, Reply, None]:
-    """The best point refined and then, once it is valid, pruned and shrunk."""
-    if progress.best is None:
+def _finished(progress: Progress, status: Status, allowed: int) -> Generator[Request, Reply, None]:
+    """The best point refined and then, once it is valid, pruned and shrunk, unless the search was told to stop."""
+    if progress.best is None or status in (Status.CALLBACK, Status.NONFINITE):
         return
     box, goal, last = progress.setting.box, progress.goal, progress.used + min(allowed, progress.left)
     if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
-        refined = refine(progress.best, goal, box, _pull(progress), rows, step=progress.aim.radius)
+        beyond = TRIES[1][1] * progress.distance
+        refined = refine(progress.best, goal, box, _pull(progress), rows, step=progress.aim.radius, beyond=beyond)
         progress.best = yield from _driven(progress, refined, ask_scores)
     if progress.best.valid and last > progress.used:
         polished = polish(progress.best, goal, box, last - progress.used)
         progress.best = yield from _driven(progress, polished, ask_margins)
-    f = max(progress.best.margin, -goal.kappa)
-    progress.add(progress.best.fun, f, np.nan, np.nan, int(np.count_nonzero(progress.best.w)))
 
 
 def _pull(progress: Progress) -> Pull:
