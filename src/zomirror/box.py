@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds
 
 from zomirror.arrays import Array, Indices
 from zomirror.checks import float_dtype, some
@@ -54,7 +53,7 @@ class Box:
             return cls()
         if isinstance(bounds, Box):
             box = bounds
-        elif isinstance(bounds, Bounds):
+        elif hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy's Bounds, without importing scipy.optimize for it
             box = cls(_shrink(bounds.lb), _shrink(bounds.ub))
         else:
             box = cls(*_sides(bounds, d))

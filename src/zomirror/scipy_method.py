@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from zomirror.arrays import Array
 from zomirror.descent import Method
@@ -16,6 +15,9 @@ from zomirror.errors import ArgumentError
 from zomirror.minimize import minimize
 from zomirror.presets import zo_ada_expmd
 from zomirror.result import Intermediate
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 
 def scipy_method(
@@ -88,6 +90,8 @@ def _as_scipy(latest: Intermediate) -> OptimizeResult:
 
 
 def _scipy_result(**fields: Any) -> OptimizeResult:
+    from scipy.optimize import OptimizeResult  # whoever calls this has loaded it; the rest of us need not wait for it
+
     result = OptimizeResult()
     result.update(fields)
     return result
