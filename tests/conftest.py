@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -18,6 +19,10 @@ from zomirror.directions import Directions
 from zomirror.estimator import Estimator
 from zomirror.mirror import MirrorMap
 from zomirror.step import StepRule
+
+# A shell that starts us in the background has Ctrl-C ignored, and every child process would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2_000, print_blob=True)
