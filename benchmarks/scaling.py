@@ -33,7 +33,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "scaling.json"
 PICTURE = ROOT / "docs" / "images" / "scaling.png"
 L1, BATCH, SPARSITY, CLOSED, SEEDS = 0.02, 50, 10, 0.9, (0, 1, 2)
 QUICK, FULL = (100, 1_000), (100, 1_000, 10_000, 100_000)
-CAP = {100: 20_000, 1_000: 50_000, 10_000: 100_000, 100_000: 10_000}
+CAP = {100: 20_000, 1_000: 50_000, 10_000: 100_000, 100_000: 20_000}
 """Where the search ends. Every batch costs O(m d), so the largest d is given fewest queries."""
 SMALL_RADIUS = 1e-6
 
@@ -130,7 +130,7 @@ def rows(d: int) -> list[Entry]:
     # its square. Where a run takes minutes the grid is coarser.
     stable = 1 + d / BATCH
     coarse = 1 if d < 10_000 else 2 if d < 100_000 else 4
-    small = [stable * 2.0 ** (k / 2) for k in range(-2, 4)]
+    small = [stable * 2.0 ** (k / 2) for k in range(-4, 4)]
     printed = [stable * 2.0 ** (k / 2) for k in range(-1, math.ceil(2 * math.log2(stable)) + coarse, coarse)]
     return [
         adaptive(d),
