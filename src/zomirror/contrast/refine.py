@@ -38,6 +38,7 @@ PROMISING = 100
 FIRST_RADIUS, LAST_RADIUS, SHRINKING = 0.5, 0.008, 0.3
 GAIN = 0.004
 """A round that gains a smaller part of F has not gained."""
+FAR = 1e9
 RESCUE = 0.02
 """While nothing is valid, the penalty counts this much."""
 
@@ -123,7 +124,7 @@ def refine(
     lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
     free = np.flatnonzero(lower < upper)
     left, radius, whole = allowed - 1, FIRST_RADIUS, True
-    scores = (yield [best.w])[0]
+    scores = _bounded((yield [best.w]))[0]
     slopes = np.zeros((scores.size, best.w.size))
     while radius >= LAST_RADIUS:
         features = free if whole and free.size <= left // 2 else _promising(best, free, slopes, pull, left // 2)
@@ -131,7 +132,7 @@ def refine(
             break
         w, sides = best.w.astype(np.float64), (lower[features], upper[features])
         steps = _steps(w[features], *sides, size=min(STEP, radius / 2) if step is None else step)
-        reply = yield _along(best.w, features, steps)
+        reply = _bounded((yield _along(best.w, features, steps)))
         left -= features.size
         slopes[:, features] = (reply - scores).T / steps
         if not np.isfinite(slopes).all():
@@ -148,7 +149,7 @@ def refine(
         ):
             break  # the model knows all features, and sees nothing better
         points = [box.project(answer.point.astype(best.w.dtype)) for answer in answers]
-        reply = yield points
+        reply = _bounded((yield points))
         left -= len(points)
         before, growth = best, SHRINKING
         for point, margin, row, answer in zip(points, pull.margins(reply), reply, answers, strict=True):
@@ -159,6 +160,11 @@ def refine(
         radius = min(1.0, radius * (growth if gained else SHRINKING))
         whole = not gained and not whole
     return best
+
+
+def _bounded(scores: Vector) -> Vector:
+    """Scores whose differences exist: the logarithm of an impossible class is -inf."""
+    return np.clip(scores, -FAR, FAR)
 
 
 def _rescue(goal: Goal, beyond: float) -> Goal:
