@@ -67,12 +67,13 @@ def draw_features(sheet: Sheet, x: float, y: float, width: float, one: Explanati
     axes.axvline(0, color="0.3", linewidth=0.8)
     axes.xaxis.set_major_locator(MaxNLocator(6))
     if not shown.size:
-        axes.set_xlim(0, 1)
+        axes.set_xticks([])
+        axes.spines["bottom"].set_visible(False)
         axes.text(0.5, 0.5, "nothing", transform=axes.transAxes, ha="center", va="center", fontsize=9, color="0.4")
     what = "present features: baseline → value kept" if one.kind == "PP" else "changed features: from → to"
     rest = f" ({order.size - shown.size} smaller not shown)" if order.size > shown.size else ""
     sheet.write(x, y - 0.22, what + rest, 9, color=hue_of(one.kind))
-    axes.set_xlabel("in units of the feature's range", fontsize=8)
+    axes.set_xlabel("in units of the feature's range" if shown.size else "", fontsize=8)
 
 
 def draw_scores(sheet: Sheet, x: float, y: float, width: float, one: Explanation, most: int) -> None:

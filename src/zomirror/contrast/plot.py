@@ -129,13 +129,13 @@ def _draw_pictures(sheet: Sheet, y: float, one: Explanation, picture: Picture) -
     shown = _overlay(overlay, one, picture)
     found = f"{one.kind}: {_count(one, picture)}" if one.valid else f"no valid {one.kind}"
     overlay.set_title(found, fontsize=9, color=hue_of(one.kind))
-    scale = overlay.inset_axes((0.1, -0.09, 0.8, 0.04))
+    scale = sheet.axes(MARGIN + SIDE + 0.25 + 0.1 * SIDE, y + SIDE + 0.09, 0.8 * SIDE, 0.07)
     bar = sheet.figure.colorbar(shown, cax=scale, orientation="horizontal")
     scale.tick_params(labelsize=7, length=2)
     scale.xaxis.set_major_locator(MaxNLocator(3))
     bar.outline.set_visible(False)
     _show(seen, picture, one.perturbed)
-    seen.set_title(f"model sees: {text(one.name_of(one.contrast_label), 14)}", fontsize=9, color=hue_of(one.kind))
+    seen.set_title(f"model sees: {text(one.name_of(one.contrast_label), 16)}", fontsize=9, color=hue_of(one.kind))
 
 
 def _count(one: Explanation, picture: Picture) -> str:
@@ -145,7 +145,8 @@ def _count(one: Explanation, picture: Picture) -> str:
 
 
 def _bare(axes: Axes) -> Axes:
-    """Axes without ticks or frame."""
+    """Axes without ticks or frame, for a picture at their top."""
+    axes.set_anchor("N")
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():

@@ -46,7 +46,8 @@ def loads(cls: type[E], text: object) -> E:
             values[item.name] = _restored(item.name, document[item.name])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(
-                f"expected {item.name} as to_json writes it, got something else ({type(error).__name__}: {error})"
+                f"expected {item.name} as to_json writes it, got something else "
+                f"({type(error).__name__}: {str(error)[:120]})"
             ) from None
     explanation = cls(**values)
     _refuse_unfit(explanation)
