@@ -10,7 +10,7 @@
 
 from zomirror import runs
 from zomirror.box import Box
-from zomirror.classifiers import as_classifier, onnx_classifier
+from zomirror.classifiers import as_classifier, command_classifier, command_function, http_classifier, onnx_classifier
 from zomirror.contrast import Explanation, explain, explain_many
 from zomirror.descent import Measured, Method, MirrorDescent, State
 from zomirror.directions import coordinate, gaussian, rademacher, sphere
@@ -18,9 +18,11 @@ from zomirror.errors import (
     ArgumentError,
     ArgumentTypeError,
     BudgetError,
+    BusyError,
     DataError,
     OracleError,
     RunError,
+    WorkerError,
     ZomirrorError,
 )
 from zomirror.estimator import EntropyRadius, Estimate, EuclideanRadius, TwoPoint
@@ -29,6 +31,7 @@ from zomirror.minimize import minimize
 from zomirror.mirror import Entropy, Euclidean, PNorm
 from zomirror.optimizer import Optimizer
 from zomirror.oracle import Oracle, Retry
+from zomirror.parallel import Workers
 from zomirror.penalty import ElasticNet
 from zomirror.presets import (
     Schedule,
@@ -53,6 +56,7 @@ __all__ = [
     "ArgumentTypeError",
     "Box",
     "BudgetError",
+    "BusyError",
     "Constant",
     "DataError",
     "ElasticNet",
@@ -82,13 +86,18 @@ __all__ = [
     "State",
     "Status",
     "TwoPoint",
+    "WorkerError",
+    "Workers",
     "ZomirrorError",
     "__version__",
     "as_classifier",
+    "command_classifier",
+    "command_function",
     "coordinate",
     "explain",
     "explain_many",
     "gaussian",
+    "http_classifier",
     "minimize",
     "onnx_classifier",
     "rademacher",

@@ -38,5 +38,13 @@ class RunError(ZomirrorError):
     """A run directory cannot be used: locked, damaged, of another configuration or another version."""
 
 
+class BusyError(RunError):
+    """A run directory is in use by another process."""
+
+
+class WorkerError(ZomirrorError):
+    """A worker died, was stopped, overran its deadline, or could not be given its task."""
+
+
 class DataError(ZomirrorError):
     """A data set or a stored file is missing, damaged or not what it claims to be."""

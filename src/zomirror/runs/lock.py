@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from zomirror.errors import RunError
+from zomirror.errors import BusyError, RunError
 from zomirror.runs.document import decode, encode
 from zomirror.runs.folder import refusal, write_all
 
@@ -103,7 +103,7 @@ class Lock:
         except BlockingIOError as error:
             holder = Owner.read(os.pread(fd, _LARGEST, 0)) or "another process"
             os.close(fd)
-            raise RunError(
+            raise BusyError(
                 f"run directory {str(folder.path)!r} is in use by {holder}: "
                 f"wait for it, stop it, or use another run_dir"
             ) from error

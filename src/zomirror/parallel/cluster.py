@@ -1,0 +1,169 @@
+"""The workers of a Dask cluster, each unit bound to one of them.
+
+Dask runs the tasks of a lost worker again, silently, and finds a stopped worker after minutes. Here a lost or
+silent worker is noticed by its heartbeats, and its unit is then given up or started again as its journal allows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from zomirror.errors import ArgumentError, ArgumentTypeError, WorkerError
+from zomirror.parallel.unit import Outcome, Unit, run_unit
+
+_LOOK = 1.0
+_KILL = 5.0
+
+
+class ClusterSlot:
+    """One thread of one worker."""
+
+    def __init__(self, crew: ClusterCrew, address: str) -> None:
+        self._crew = crew
+        self.address = address
+        self._executor = crew.client.get_executor(pure=False, retries=0, workers=[address], allow_other_workers=False)
+        self._who: Future[int] = self._executor.submit(os.getpid)
+        self._running: Future[Outcome] | None = None
+        self.ended = False
+
+    @property
+    def pid(self) -> int | None:
+        """The process of the worker, once it has said so."""
+        return self._who.result() if self.ready else None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the worker has answered."""
+        return self._who.done() and not self._who.cancelled() and self._who.exception() is None
+
+    def submit(self, unit: Unit) -> Future[Outcome]:
+        """Start a unit."""
+        unit.work.packed()
+        running: Future[Outcome] = self._executor.submit(run_unit, unit)
+        self._running = running
+        return running
+
+    def lost(self) -> str | None:
+        """A worker that left, or whose heart does not beat."""
+        return self._crew.fault(self.address)
+
+    def interrupt(self) -> bool:
+        """A unit on another machine is not reached; it goes on to its end."""
+        return False
+
+    def end(self) -> None:
+        """Have the worker's nanny end its process, which frees the locks that it holds; others find it restarted."""
+        if not self.ended:
+            self.leave()
+            self._crew.restart(self.address)
+
+    def leave(self) -> None:
+        """Take back what has not begun."""
+        self.ended = True
+        for future in (self._who, self._running):
+            if future is not None and not future.done():
+                future.cancel()
+
+
+class ClusterCrew:
+    """The workers of a cluster as they come and go."""
+
+    def __init__(self, client: Any, silence: float) -> None:
+        if getattr(client, "asynchronous", False):
+            raise ArgumentTypeError("expected a Dask client that is not asynchronous, got one that is: make another")
+        self.client = client
+        self._silence = silence
+        self._own = False
+        self._slots: dict[str, list[ClusterSlot]] = {}
+        self._beats: dict[str, tuple[float, float]] = {}  # when the scheduler heard of a worker, and when we saw that
+        self._workers: dict[str, Any] = {}
+        self._doomed: set[str] = set()
+        self._seen = time.monotonic()
+        self._closed = threading.Event()
+        self._first = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    @classmethod
+    def connect(cls, address: str, silence: float) -> ClusterCrew:
+        """A crew at the address of a scheduler, with a client of its own."""
+        try:
+            from distributed import Client
+        except ImportError:
+            raise ArgumentError(
+                "expected Dask for workers='dask://...', found none: pip install 'zomirror[dask]'"
+            ) from None
+        try:
+            client: Any = Client(address, set_as_default=False, timeout=min(silence, 30.0))  # type: ignore[no-untyped-call]
+        except OSError as error:
+            raise WorkerError(
+                f"expected a Dask scheduler at {address}, got {error}: start it, or correct it"
+            ) from error
+        crew = cls(client, silence)
+        crew._own = True
+        return crew
+
+    def slots(self, wanted: int) -> Sequence[ClusterSlot]:
+        """One for each thread of each worker that has answered."""
+        self._first.wait(_KILL)
+        if time.monotonic() - self._seen > self._silence:
+            raise WorkerError(f"the Dask scheduler has been silent for {self._silence:g} s: see whether it runs")
+        workers = self._workers
+        self._doomed &= workers.keys()
+        for address, about in workers.items():
+            slots = self._slots.get(address, [])
+            if address not in self._doomed and all(slot.ended for slot in slots):  # new, or new at an old address
+                self._slots[address] = [ClusterSlot(self, address) for _ in range(int(about["nthreads"]))]
+        return [slot for slots in self._slots.values() for slot in slots if slot.ready and not slot.ended]
+
+    def fault(self, address: str) -> str | None:
+        """Why a worker must be given up, if it must."""
+        if address not in self._workers:
+            return "its worker has left the cluster"
+        silent = self._seen - self._beats[address][1]
+        return f"its worker has been silent for {silent:.0f} s" if silent > self._silence else None
+
+    def restart(self, address: str) -> None:
+        """End the process of a worker by its nanny, without waiting; a worker without one stays."""
+        for slot in self._slots.get(address, []):
+            slot.leave()
+        if address in self._workers and address not in self._doomed:
+            self._doomed.add(address)
+            arguments = {"workers": [address], "timeout": _KILL, "raise_for_error": False}
+            threading.Thread(target=_quietly, args=(self.client.restart_workers, arguments), daemon=True).start()
+
+    def close(self) -> None:
+        """Cancel what waits; a running unit on the cluster goes on to its end."""
+        self._closed.set()
+        for slots in self._slots.values():
+            for slot in slots:
+                slot.leave()
+        if self._own:
+            self.client.close(timeout=_KILL)
+
+    def _watch(self) -> None:
+        """Look at the heartbeats in a thread of our own, as a scheduler that is gone may never answer."""
+        while not self._closed.is_set():
+            try:
+                workers = self.client.scheduler_info(n_workers=-1)["workers"]
+            except Exception:  # noqa: BLE001  whatever it is: what counts is how long it lasts
+                workers = None
+            if workers is not None:
+                self._seen = now = time.monotonic()
+                for address, about in workers.items():
+                    beat = float(about["last_seen"])
+                    if self._beats.get(address, (0.0, 0.0))[0] != beat:
+                        self._beats[address] = (beat, now)
+                self._workers = dict(workers)
+                self._first.set()
+            self._closed.wait(_LOOK)
+
+
+def _quietly(call: Any, arguments: dict[str, Any]) -> None:
+    with contextlib.suppress(Exception):  # a worker without a nanny cannot be ended: then its lock speaks for it
+        call(**arguments)
