@@ -9,6 +9,7 @@ measures what a peer costs beside the function, on f(x) = |x - x*|^2 / 2 + l1 |x
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import time
 import warnings
@@ -52,7 +53,7 @@ class Counted:
 
 def sbplx(fun: Counted, x0: Any, lower: Any, upper: Any, seed: int) -> None:
     """NLopt's SBPLX, compiled: Nelder and Mead's simplex on a few coordinates at a time."""
-    import nlopt
+    import nlopt  # type: ignore[import-not-found, unused-ignore]
 
     nlopt.srand(seed)
     optimiser = nlopt.opt(nlopt.LN_SBPLX, len(x0))
@@ -65,7 +66,7 @@ def sbplx(fun: Counted, x0: Any, lower: Any, upper: Any, seed: int) -> None:
 
 def pycma(fun: Counted, x0: Any, lower: Any, upper: Any, seed: int) -> None:
     """pycma with a diagonal covariance: the full one has d^2 entries."""
-    import cma
+    import cma  # type: ignore[import-not-found, unused-ignore]
 
     options = {"bounds": [lower, upper], "CMA_diagonal": True, "verbose": -9, "seed": seed + 1, "maxfevals": fun.budget}
     evolution = cma.CMAEvolutionStrategy(x0, 0.3, options)
@@ -76,7 +77,7 @@ def pycma(fun: Counted, x0: Any, lower: Any, upper: Any, seed: int) -> None:
 
 def one_plus_one(fun: Counted, x0: Any, lower: Any, upper: Any, seed: int) -> None:
     """nevergrad's OnePlusOne."""
-    import nevergrad
+    import nevergrad  # type: ignore[import-not-found, unused-ignore]
 
     parameter = nevergrad.p.Array(init=x0, lower=lower, upper=upper)
     parameter.random_state.seed(seed)
@@ -93,12 +94,10 @@ PEERS: dict[str, Callable[[Counted, Any, Any, Any, int], None]] = {
 def minimise(name: str, fun: Fun, x0: Any, lower: Any, upper: Any, budget: int, seed: int = 0) -> Counted:
     """Spend the budget with a peer; bounds are arrays, what was found is in the account that comes back."""
     counted = Counted(fun, budget)
-    with warnings.catch_warnings():
+    # Spent: the last generation may be larger than what is left.
+    with warnings.catch_warnings(), contextlib.suppress(Spent):
         warnings.simplefilter("ignore")
-        try:
-            PEERS[name](counted, np.array(x0, float), np.array(lower, float), np.array(upper, float), seed)
-        except Spent:
-            pass  # the last generation was larger than what was left
+        PEERS[name](counted, np.array(x0, float), np.array(lower, float), np.array(upper, float), seed)
     return counted
 
 
