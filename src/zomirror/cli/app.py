@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import zomirror
-from zomirror.cli import bench, explain, minimize, report, runs, train
+from zomirror.cli import bench, explain, minimize, report, reproduce, runs, train
 from zomirror.cli.again import Stopped
 from zomirror.cli.show import warn
 from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
@@ -109,4 +109,5 @@ app.command("minimize")(minimize.minimize)
 app.command("report")(report.report)
 app.add_typer(runs.app, name="runs")
 app.command("train")(train.train)
+app.command("reproduce")(reproduce.reproduce)
 app.command("bench")(bench.bench)

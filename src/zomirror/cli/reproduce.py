@@ -1,0 +1,181 @@
+"""`zomirror reproduce STUDY`: the experiments of the paper."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from zomirror.cli.options import Json, Quiet
+from zomirror.cli.show import say, say_json, table, warn
+from zomirror.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from zomirror.experiments.check import Compared
+    from zomirror.experiments.runner import Work
+    from zomirror.experiments.studies import Report
+
+
+class Which(StrEnum):
+    """Whose settings."""
+
+    PRINTED = "printed"
+    AUTHORS = "authors"
+
+
+def reproduce(
+    study: Annotated[str | None, typer.Argument(help="mnist, cifar, all, dimension, check; --list says more.")] = None,
+    path: Annotated[Path | None, typer.Argument(help="For check: the directory of the authors' models.")] = None,
+    settings: Annotated[
+        Which, typer.Option(help="What the paper prints, or what its authors' code had.")
+    ] = Which.PRINTED,
+    images_per_class: Annotated[int, typer.Option(min=1, help="Correctly classified test images of each class.")] = 20,
+    model: Annotated[Path | None, typer.Option(dir_okay=False, help="An .onnx file for the bundled one.")] = None,
+    iterations: Annotated[int, typer.Option(min=1, help="Of 201 queries each; the paper's figures have 200.")] = 200,
+    workers: Annotated[int, typer.Option(help="Processes; -1: one a core.")] = 1,
+    out: Annotated[Path, typer.Option(file_okay=False, help="Where runs, results, figures and the page go.")] = Path(
+        "reproduction"
+    ),
+    *,
+    list_: Annotated[bool, typer.Option("--list", help="Say which studies there are, and how many runs.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Repeat the paper's experiments; the same command goes on where it was, and computes nothing twice."""
+    from zomirror.experiments import check, runner, studies
+
+    if list_:
+        _list(per_class=images_per_class, json=json)
+        return
+    if study is None:
+        raise ArgumentError(f"expected a study: {', '.join(studies.STUDIES)}; zomirror reproduce --list says more")
+    if study == "check":
+        if path is None:
+            raise ArgumentError("expected the directory of the authors' models: zomirror reproduce check PATH")
+        tasks = check.tasks(path)
+    elif path is not None:
+        raise ArgumentError(f"expected a path with check only, got {str(path)!r} with {study}")
+    else:
+        tasks = studies.plan(study, settings.value, images_per_class, model=model, iterations=iterations)
+    with _bar(f"reproduce {study}", show=not (quiet or json)) as tell:
+        work = runner.run(tasks, out, workers=None if workers == 1 else workers, tell=tell)
+    if work.signal is not None:
+        warn(f"stopped, {work.left:,} runs left; the same command goes on")
+        raise typer.Exit(128 + signal.Signals(work.signal))
+    if study == "check" and path is not None:
+        _tell_check(studies.checked(path, out), work, json=json)
+    else:
+        _tell(studies.report(out, iterations=iterations), work, json=json)
+
+
+def _list(*, per_class: int, json: bool) -> None:
+    from zomirror.experiments.pictures import CLASSES
+    from zomirror.experiments.settings import ALGORITHMS, KINDS
+    from zomirror.experiments.studies import STUDIES
+
+    runs = per_class * CLASSES * len(KINDS) * len(ALGORITHMS)
+    if json:
+        say_json({"studies": STUDIES, "runs_per_data_set": runs, "algorithms": [one.name for one in ALGORITHMS]})
+        return
+    for line in table(("study", "what it is"), list(STUDIES.items())):
+        say(line)
+    say(f"a data set: {len(ALGORITHMS)} algorithms and step sizes x {len(KINDS)} kinds x {per_class * CLASSES} images")
+    say(f"          = {runs:,} runs of 40,201 queries")
+
+
+@contextmanager
+def _bar(what: str, *, show: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left, on a terminal; told how many of how many runs are finished."""
+    from rich import progress
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(
+        *columns, console=console, transient=True, disable=not (show and console.is_terminal)
+    ) as bar:
+        task = bar.add_task(what, total=None)
+        first: list[int] = []
+
+        def tell(done: int, total: int) -> None:
+            # Runs of earlier sessions took no time now: counted in, they would promise too early an end.
+            first.append(done)
+            bar.update(task, completed=done - first[0], total=total - first[0])
+
+        yield tell
+
+
+def _tell(report: Report, work: Work, *, json: bool) -> None:
+    if json:
+        say_json(
+            {
+                "computed": work.computed,
+                "found": work.found,
+                "page": str(report.page),
+                "claims": {
+                    settings: {str(claim.number): claim.verdict.value for claim in made}
+                    for settings, made in report.claims.items()
+                },
+            }
+        )
+        return
+    say(f"{work.computed:,} runs computed, {work.found:,} were there")
+    for settings, made in report.claims.items():
+        say(f"settings: {settings}")
+        rows = [(f"({claim.number})", claim.verdict.value, claim.text) for claim in made]
+        for line in table(("claim", "verdict", "the paper says"), rows):
+            say(f"  {line}")
+    for growth in report.growths:
+        counts = ", ".join(
+            f"d = {d:,}: {'not reached' if q is None else f'{q:,}'}"
+            for d, q in zip(growth.dimensions, growth.queries, strict=True)
+        )
+        say(f"queries of {growth.title}: {counts}")
+    say(f"page: {report.page}; figures and numbers are beside it")
+
+
+def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
+    if json:
+        say_json(
+            [
+                {
+                    "settings": row.reference.settings,
+                    "row": row.title,
+                    "reference": row.reference.values,
+                    "measured": row.measured,
+                    "deviation": row.deviation,
+                    "agrees": row.agrees,
+                }
+                for row in rows
+            ]
+        )
+    else:
+        say(f"{work.computed:,} runs computed, {work.found:,} were there")
+        head = ("settings", "row", "images", "t=25", "50", "100", "150", "200", "largest deviation")
+        lines = [
+            (
+                row.reference.settings,
+                row.title,
+                str(row.reference.count),
+                *(f"{m:.3g}/{r:.3g}" for m, r in zip(row.measured, row.reference.values, strict=True)),
+                f"{row.deviation:.1%}",
+            )
+            for row in rows
+        ]
+        for line in table(head, lines):
+            say(line)
+        say(f"measured/reference; {sum(row.agrees for row in rows)} of {len(rows)} rows agree within 10 %")
+    if not all(row.agrees for row in rows):
+        raise typer.Exit(1)

@@ -1,0 +1,124 @@
+"""The comparison with what the authors' own solvers gave on their own models, and with a second implementation.
+
+The reference values are means of F(x_t) / F(x_1) over the listed test images. The first table was made with the
+solver files of the authors' public repository and the settings of their code; the second with an independent
+implementation of the printed algorithms and settings. Both used the authors' trained networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from zomirror.errors import ArgumentError
+from zomirror.experiments.grid import Task
+from zomirror.experiments.outcome import Outcome, steps
+from zomirror.experiments.pictures import network
+from zomirror.experiments.settings import ITERATIONS, Algorithm
+
+FILES = {"mnist": "lenet_authors.onnx", "cifar": "resnet20_authors.onnx"}
+IMAGES = {
+    "mnist": (6808, 6374, 4161, 9614, 9565, 5528, 9775, 679, 4797, 8404),
+    "cifar": (6808, 7749, 4520, 1952, 3006, 9471, 482),
+}
+TIMES = (25, 50, 100, 150, 200)
+TOLERANCE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A row of a table: one algorithm on the first `count` of the listed images."""
+
+    settings: str
+    data: str
+    kind: str
+    algorithm: str
+    count: int
+    values: tuple[float, ...]
+    """At TIMES."""
+    valid: int | None = None
+    """How many last iterates were explanations, where that was noted."""
+
+
+REFERENCES = (
+    Reference("authors", "mnist", "PN", "adaexpmd", 10, (0.177, 0.086, 0.060, 0.058, 0.057)),
+    Reference("authors", "mnist", "PN", "expmd-1", 10, (0.170, 0.082, 0.060, 0.058, 0.057)),
+    Reference("authors", "mnist", "PN", "expmd-10", 10, (0.770, 0.607, 0.400, 0.284, 0.214)),
+    Reference("authors", "mnist", "PN", "psgd-10", 10, (0.516, 0.195, 0.064, 0.060, 0.056)),
+    Reference("authors", "mnist", "PP", "adaexpmd", 10, (0.141, 0.091, 0.077, 0.074, 0.073)),
+    Reference("authors", "mnist", "PP", "expmd-1", 10, (0.136, 0.090, 0.077, 0.074, 0.072)),
+    Reference("authors", "mnist", "PP", "psgd-10", 10, (0.615, 0.346, 0.100, 0.079, 0.075)),
+    Reference("authors", "cifar", "PN", "adaexpmd", 7, (0.469, 0.368, 0.301, 0.285, 0.274)),
+    Reference("authors", "cifar", "PP", "adaexpmd", 7, (0.0107, 0.0028, 0.0014, 0.0012, 0.0012)),
+    Reference("printed", "mnist", "PN", "adaexpmd", 10, (0.121, 0.064, 0.048, 0.046, 0.045), 5),
+    Reference("printed", "mnist", "PN", "expmd-1", 10, (0.093, 0.051, 0.048, 0.046, 0.045), 2),
+    Reference("printed", "mnist", "PN", "psgd-10", 10, (0.593, 0.295, 0.055, 0.050, 0.050), 4),
+    Reference("printed", "mnist", "PP", "adaexpmd", 10, (0.084, 0.036, 0.025, 0.023, 0.022), 4),
+    Reference("printed", "mnist", "PP", "psgd-10", 10, (0.676, 0.433, 0.124, 0.029, 0.026), 4),
+    Reference("printed", "cifar", "PN", "adaexpmd", 3, (0.024, 0.0071, 0.0027, 0.0018, 0.0015), 1),
+    Reference("printed", "cifar", "PN", "psgd-100", 3, (0.843, 0.705, 0.484, 0.321, 0.203), 3),
+    Reference("printed", "cifar", "PP", "adaexpmd", 3, (0.026, 0.0091, 0.0026, 0.0012, 0.0007), 3),
+    Reference("printed", "cifar", "PP", "psgd-100", 3, (0.840, 0.700, 0.474, 0.309, 0.193), 3),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A reference beside what was measured."""
+
+    reference: Reference
+    measured: tuple[float, ...]
+    """At TIMES."""
+    valid: int
+
+    @property
+    def deviation(self) -> float:
+        """The largest relative one."""
+        return max(abs(m / r - 1) for m, r in zip(self.measured, self.reference.values, strict=True))
+
+    @property
+    def agrees(self) -> bool:
+        """Within ten per cent everywhere."""
+        return self.deviation <= TOLERANCE
+
+    @property
+    def title(self) -> str:
+        """The row in words."""
+        of = self.reference
+        data = {"mnist": "MNIST", "cifar": "CIFAR-10"}[of.data]
+        return f"{data} {of.kind} {Algorithm.named(of.algorithm).title}"
+
+
+def tasks(folder: Path, references: Iterable[Reference] = REFERENCES) -> list[Task]:
+    """The runs of the comparison, on the models in the folder."""
+    chosen = list(references)
+    networks = {}
+    for data in dict.fromkeys(reference.data for reference in chosen):
+        path = folder / FILES[data]
+        if not path.is_file():
+            raise ArgumentError(f"expected the authors' model {FILES[data]} in {str(folder)!r}, found none")
+        networks[data] = network(data, path)
+    return [
+        Task(of.data, of.settings, of.kind, of.algorithm, image, one.path, one.digest, one.name)
+        for of in chosen
+        for one in [networks[of.data]]
+        for image in IMAGES[of.data][: of.count]
+    ]
+
+
+def compare(found: Mapping[str, Outcome], folder: Path, references: Sequence[Reference] = REFERENCES) -> list[Compared]:
+    """Each reference whose runs are all among those `found` (by key), beside their means."""
+    at = [steps(ITERATIONS).index(t) for t in TIMES]
+    rows = []
+    for reference in references:
+        keys = [task.key for task in tasks(folder, [reference])]
+        if not all(key in found for key in keys):
+            continue
+        curves = np.array([found[key].fun for key in keys])
+        means = (curves / curves[:, :1]).mean(axis=0)[at]
+        valid = sum(found[key].valid for key in keys)
+        rows.append(Compared(reference, tuple(float(mean) for mean in means), valid))
+    return rows

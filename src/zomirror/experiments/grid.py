@@ -1,0 +1,106 @@
+"""The runs of a study, the most telling first, each with the digest of all that decides its outcome."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from zomirror.durable import TRAJECTORY
+from zomirror.experiments.pictures import Network
+from zomirror.experiments.settings import ALGORITHMS, BATCH, ITERATIONS, KINDS, RECOMMENDED, SETTINGS, Algorithm
+
+TELLING = ("adaexpmd", "expmd-1", "expmd-10", "psgd-10", "psgd-100", "recommended")
+"""What is run first on every image: these tell most of what the paper claims."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run: an image, a kind, an algorithm with its step size, and the settings."""
+
+    data: str
+    settings: str
+    kind: str
+    algorithm: str
+    image: int
+    """Its place in the test set; also the seed of the run."""
+    model: Path
+    digest: str
+    """The SHA-256 of the model's file."""
+    network: str = ""
+    """What the model is called, when it is not the bundled one."""
+    iterations: int = ITERATIONS
+    upscale: int = 1
+
+    @property
+    def study(self) -> str:
+        """Which file of results it belongs to."""
+        return study_name(self.data, self.settings, self.network) + ("-dimension" if self.upscale != 1 else "")
+
+    @property
+    def key(self) -> str:
+        """The digest of everything that decides the outcome; where the model's file lies does not."""
+        text = json.dumps(self._configuration(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def _configuration(self) -> dict[str, Any]:
+        settings = SETTINGS[self.settings]
+        known: dict[str, Any] = {
+            "data": self.data,
+            "kind": self.kind,
+            "algorithm": self.algorithm,
+            "image": self.image,
+            "model": self.digest,
+            "iterations": self.iterations,
+            "batch": BATCH,
+            "loss": type(settings.loss).__name__,
+            "weight": settings.weight(self.data),
+            "set": settings.additive if self.data == "mnist" else settings.shifted,
+            "c": settings.c,
+            "psgd": settings.psgd,
+            "radius": type(settings.radius).__name__,
+        }
+        if self.upscale != 1:
+            known["upscale"] = self.upscale
+        if self.algorithm == RECOMMENDED.name:
+            known["trajectory"] = TRAJECTORY  # the paper's methods are what they are; this one may get better
+        return known
+
+
+def study_name(data: str, settings: str, network: str = "") -> str:
+    """The name of a study's file of results."""
+    return "-".join(part for part in (data, settings, network) if part)
+
+
+def grid(
+    data: str,
+    settings: str,
+    network: Network,
+    images: Sequence[Sequence[int]],
+    *,
+    algorithms: Iterable[Algorithm] = ALGORITHMS,
+    kinds: Sequence[str] = KINDS,
+    iterations: int = ITERATIONS,
+) -> list[Task]:
+    """Every image x kind x algorithm, such that any beginning of the list is worth having.
+
+    `images` holds one image of each class in each row: first the telling algorithms on the first row, then the
+    others on it, then the second row.
+    """
+    return [
+        Task(data, settings, kind, algorithm.name, index, network.path, network.digest, network.name, iterations)
+        for row in images
+        for tier in _tiers(algorithms)
+        for index in row
+        for kind in kinds
+        for algorithm in tier
+    ]
+
+
+def _tiers(algorithms: Iterable[Algorithm]) -> Iterator[list[Algorithm]]:
+    given = list(algorithms)
+    yield [one for one in given if one.name in TELLING]
+    yield [one for one in given if one.name not in TELLING]

@@ -1,0 +1,88 @@
+"""What a run leaves behind: F along the way and how it ended, small enough to keep thousands of."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from zomirror.errors import DataError
+from zomirror.experiments.grid import Task
+from zomirror.experiments.settings import QUERIES
+from zomirror.result import Result
+
+EVERY = 50
+"""Up to here F is kept after every step, beyond it after every fifth."""
+
+
+def steps(iterations: int) -> tuple[int, ...]:
+    """After how many steps F is kept; a step is 201 queries, whatever the method does with them."""
+    kept = [s for s in range(iterations) if s <= EVERY or s % 5 == 0]
+    return (*kept, iterations)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run of the grid."""
+
+    key: str
+    data: str
+    settings: str
+    kind: str
+    algorithm: str
+    image: int
+    label: int
+    network: str
+    iterations: int
+    upscale: int
+    fun: tuple[float, ...]
+    """F after `steps(iterations)` steps, to five digits."""
+    valid: bool
+    """Whether the last iterate is an explanation: the class kept (PP) or changed (PN)."""
+    nnz: int
+    """Non-zero coordinates of the last iterate."""
+    queries: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self) | {"fun": list(self.fun)}
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Outcome:
+        """The same again; DataError when it is something else."""
+        try:
+            found = cls(**{item.name: document[item.name] for item in fields(cls)})
+            fun = tuple(float(value) for value in found.fun)
+            whole = len(fun) == len(steps(int(found.iterations))) and all(map(math.isfinite, fun))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"expected the outcome of a run, got {str(document)[:80]}") from error
+        if not whole:
+            raise DataError(f"expected F at {len(steps(found.iterations))} points of run {found.key}, got {len(fun)}")
+        return cls(**(asdict(found) | {"fun": fun}))
+
+
+def outcome(task: Task, label: int, result: Result, *, valid: bool, seconds: float) -> Outcome:
+    """What is kept of a result."""
+    # x_k was reached with the queries that had been used when x_{k-1} was known.
+    reached = np.concatenate([[0], result.history.nfev[:-1]])
+    at = np.searchsorted(reached, QUERIES * np.array(steps(task.iterations)), side="right") - 1
+    return Outcome(
+        key=task.key,
+        data=task.data,
+        settings=task.settings,
+        kind=task.kind,
+        algorithm=task.algorithm,
+        image=task.image,
+        label=label,
+        network=task.network,
+        iterations=task.iterations,
+        upscale=task.upscale,
+        fun=tuple(float(f"{value:.5g}") for value in result.history.fun[at]),
+        valid=valid,
+        nnz=int(result.history.nnz[-1]),
+        queries=result.nfev,
+        seconds=round(seconds, 2),
+    )
