@@ -7,6 +7,7 @@ Of the model only the kind of its adapter is stored, never an address, a path or
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,11 @@ class Shelf:
         self._place = place
         self.full = 0
         """How many searches have ended with a result that is stored."""
+
+    @property
+    def runs(self) -> Path:
+        """Where the runs of many are, for other processes."""
+        return (self._place.path if isinstance(self._place, RunGroup) else Path(self._place)).absolute()
 
     def open(self, i: int, settings: dict[str, Any], arrays: dict[str, Any]) -> RunDirectory:
         """The run of search i."""

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from zomirror.checks import positive_integer, seed_of
-from zomirror.classifiers import Classifier, as_classifier, radius_hint
-from zomirror.contrast.answer import answer
-from zomirror.contrast.durable import ReplyLedger, Shelf, asked, configuration
-from zomirror.contrast.engine import Interrupted, Search, run_many
+from zomirror.classifiers import as_classifier
+from zomirror.contrast.durable import Shelf, asked
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.progress import Callback, Found, Progress
-from zomirror.contrast.search import found
-from zomirror.contrast.search import search as search_for
-from zomirror.contrast.setting import Setting
+from zomirror.contrast.progress import Callback
+from zomirror.contrast.searches import Failed, explain_all
+from zomirror.contrast.spread import explain_spread
 from zomirror.contrast.wanted import Wanted
 from zomirror.descent import Method
 from zomirror.durable import PathLike, stored_seed
-from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError, ZomirrorError
-from zomirror.oracle import Ledger, MemoryLedger
-from zomirror.result import Status
+from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
+from zomirror.parallel import Workers
 from zomirror.runs.group import RunGroup
-from zomirror.runs.interrupt import stop_on_signal
 
 
 def explain(
@@ -106,7 +100,7 @@ def explain(
         raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
     place, shelf = wanted.setting(x0), None if run_dir is None else Shelf(run_dir)
     seed = seed_of(stored_seed(run_dir) if run_dir is not None and rng is None else rng)
-    [explained] = _explain(
+    [explained] = explain_all(
         [place], as_classifier(model), wanted, [seed], lockstep=1, callback=callback, max_sent=max_sent, shelf=shelf
     )
     if isinstance(explained, Failed):
@@ -123,6 +117,7 @@ def explain_many(
     progress: bool | None = None,
     max_sent: int | None = None,
     run_dir: PathLike | None = None,
+    workers: Any = None,
     **options: Any,
 ) -> list[Explanation]:
     """explain() for every input of X, several at a time in joint batches; one result each, in order.
@@ -134,6 +129,11 @@ def explain_many(
 
     With a `run_dir` each input has a run of its own in there (000000, 000001, ...), as explain() would make it, and
     `max_sent` is a cap for each. The same call goes on where the last one was killed.
+
+    `workers` explain one input at a time each: a number of processes, an executor, a Dask client or address (see
+    Workers), whose number changes no bit of the result. The input of a worker that dies or is stopped goes to
+    another one, which resumes its run; without a `run_dir` it ends with the status ERROR, because what it has
+    spent is not known.
     """
     positive_integer("lockstep", lockstep)
     try:
@@ -156,11 +156,15 @@ def explain_many(
     seeds = [int(child.generate_state(1, np.uint64)[0]) for child in children]
     common = {"task": "explain_many", "members": len(places), "seed": seed, "asked": asked(wanted, classifier)}
     group = nullcontext() if run_dir is None else RunGroup.open(run_dir, common)
+    plan = None if workers is None else Workers.of(workers)
     with _bar(len(places), show=progress) as advance, group as opened:
         shelf = None if opened is None else Shelf(opened)
-        explained = _explain(
-            places, classifier, wanted, seeds, lockstep=lockstep, advance=advance, max_sent=max_sent, shelf=shelf
-        )
+        if plan is None:
+            explained = explain_all(
+                places, classifier, wanted, seeds, lockstep=lockstep, advance=advance, max_sent=max_sent, shelf=shelf
+            )
+        else:
+            explained = explain_spread(places, classifier, wanted, seeds, plan, advance, max_sent=max_sent, shelf=shelf)
         if opened is not None and shelf is not None and shelf.full == len(places):
             opened.finish({"members": len(places)})
     failures = [one for one in explained if isinstance(one, Failed)]
@@ -176,108 +180,6 @@ def _inputs(X: Any) -> Iterator[object]:
         raise ArgumentTypeError(
             f"expected X to be a sequence of inputs, got {type(X).__name__}: use explain for one"
         ) from None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Failed:
-    """An input whose search ended with an error, and what it had found by then."""
-
-    error: ZomirrorError
-    result: Explanation
-
-
-def _explain(
-    places: list[Setting],
-    classifier: Classifier,
-    wanted: Wanted,
-    seeds: list[int],
-    *,
-    lockstep: int,
-    advance: Callable[[], None] = lambda: None,
-    callback: Callback | None = None,
-    max_sent: int | None = None,
-    shelf: Shelf | None = None,
-) -> list[Explanation | Failed]:
-    """One explanation a place."""
-    for place in places:
-        wanted.refuse_misnamed(place)
-    cap = wanted.budget if max_sent is None else positive_integer("max_sent", max_sent)
-    searches: list[Search[Explanation | Failed]] = []
-    ledgers: list[Ledger] = []
-    under_way: list[Progress] = []
-    for i, (place, seed) in enumerate(zip(places, seeds, strict=True)):
-        radius = _radius(classifier, place)
-        under_way.append(Progress(place, wanted.aim(seed, radius), callback))
-        if shelf is None:
-            ledgers.append(MemoryLedger(cap))
-            searches.append(_guarded(under_way[i], wanted, ledgers[i]))
-        else:
-            settings, arrays = configuration(place, wanted, classifier, seed, radius, cap)
-            ledgers.append(ledger := ReplyLedger())
-            searches.append(_durable(under_way[i], wanted, ledger, shelf, i, settings, arrays))
-
-    def unbegun(i: int) -> Explanation:
-        return answer(under_way[i], _interrupted(under_way[i]), wanted, MemoryLedger())
-
-    with nullcontext() if shelf is None else stop_on_signal() as signalled:
-        return run_many(
-            searches,
-            classifier,
-            ledgers,
-            lockstep=lockstep,
-            done=lambda *_: advance(),
-            stop=lambda: bool(signalled),
-            unbegun=unbegun,
-        )
-
-
-def _durable(
-    progress: Progress,
-    wanted: Wanted,
-    ledger: ReplyLedger,
-    shelf: Shelf,
-    i: int,
-    settings: dict[str, Any],
-    arrays: dict[str, Any],
-) -> Search[Explanation | Failed]:
-    """The search in its run directory, which is open as long as it lasts."""
-    with shelf.open(i, settings, arrays) as run:
-        if (before := shelf.find(run, wanted)) is not None:
-            return before
-        ledger.attach(run)
-        return (yield from _guarded(progress, wanted, ledger, lambda explanation: shelf.keep(run, explanation)))
-
-
-def _guarded(
-    progress: Progress, wanted: Wanted, ledger: Ledger, ended_well: Callable[[Explanation], None] = lambda _: None
-) -> Search[Explanation | Failed]:
-    """The search, which a failing model ends with what was found so far."""
-    try:
-        ended = yield from search_for(progress)
-    except Interrupted:
-        return answer(progress, _interrupted(progress), wanted, ledger)
-    except (BudgetError, OracleError, ArgumentError, ArgumentTypeError) as error:
-        status = Status.MAX_SENT if isinstance(error, BudgetError) else Status.ERROR
-        ended = found(progress, status, np.full_like(progress.scores, np.nan), str(error))
-        partial = answer(progress, ended, wanted, ledger)
-        if status is Status.MAX_SENT:
-            return partial
-        if isinstance(error, OracleError):
-            error.result = partial
-        return Failed(error, partial)
-    explanation = answer(progress, ended, wanted, ledger)
-    ended_well(explanation)
-    return explanation
-
-
-def _interrupted(progress: Progress) -> Found:
-    return found(progress, Status.INTERRUPTED, np.full_like(progress.scores, np.nan))
-
-
-def _radius(classifier: Classifier, place: Setting) -> float | None:
-    """How far to look in units of w: scores that jump are flat between their steps, and some must be crossed."""
-    hint = radius_hint(classifier, place.x0)
-    return None if hint is None else float(np.median(hint.ravel() / place.scale))
 
 
 @contextmanager
