@@ -14,6 +14,7 @@ import zomirror as zm
 from tests.conftest import DIRECTIONS
 from zomirror.directions import Directions, key_of
 from zomirror.query import Query, Segment, Stream, blocks
+from zomirror.runs.record import MOST_ROWS
 
 
 def stream(directions: Directions, count: int, d: int, free: Any = None, max_block_bytes: int = 1 << 20) -> Stream:
@@ -111,6 +112,11 @@ def test_blocks_cover_every_row_once_within_the_size(count: int, width: int, max
     cut = list(blocks(count, width, np.dtype(np.float64), max_bytes))
     assert [row for start, stop in cut for row in range(start, stop)] == list(range(count))
     assert all((stop - start) * width * 8 <= max_bytes or stop - start == 1 for start, stop in cut)
+
+
+def test_a_block_of_a_narrow_problem_fits_one_record_of_a_journal() -> None:
+    sizes = [stop - start for start, stop in blocks(3 * MOST_ROWS + 5, 1, np.dtype(np.float32), 1 << 40)]
+    assert sizes == [MOST_ROWS, MOST_ROWS, MOST_ROWS, 5]
 
 
 def test_an_answer_is_not_changed_by_the_next_one() -> None:

@@ -21,6 +21,7 @@ from zomirror.box import Box
 from zomirror.directions import Directions, Key
 
 MAX_BLOCK_BYTES = 1 << 26
+MAX_BLOCK_ROWS = 1 << 20  # no more than one record of a journal holds, so that a killed run has a block whole or not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,8 +180,8 @@ def scattered(moved: Array, free: Indices | None, d: int) -> Array:
 
 
 def blocks(count: int, width: int, dtype: np.dtype[Any], max_bytes: int) -> Iterator[tuple[int, int]]:
-    """Split `count` rows into blocks of at most `max_bytes` (at least one row each)."""
-    step = max(1, max_bytes // max(1, width * dtype.itemsize))
+    """Split `count` rows into blocks of at most `max_bytes` and MAX_BLOCK_ROWS (at least one row each)."""
+    step = max(1, min(MAX_BLOCK_ROWS, max_bytes // max(1, width * dtype.itemsize)))
     for start in range(0, count, step):
         yield start, min(start + step, count)
 
