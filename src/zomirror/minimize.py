@@ -14,6 +14,7 @@ from zomirror.durable import PathLike, RunLedger, finish, finished, open_run, re
 from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError
 from zomirror.optimizer import Optimizer
 from zomirror.oracle import MemoryLedger, Oracle, Retry
+from zomirror.parallel.split import split
 from zomirror.result import Intermediate, Result, Status
 from zomirror.runs.interrupt import stop_on_signal
 
@@ -42,6 +43,8 @@ def minimize(
     nonfinite: str = "stop",
     noise: float | None = None,
     run_dir: PathLike | None = None,
+    workers: Any = None,
+    block_rows: int | None = None,
 ) -> Result:
     """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box, f known only by its values.
 
@@ -65,7 +68,11 @@ def minimize(
     With a `run_dir` every query is in a journal there before it is sent and every answer after: a run that was
     killed goes on with the same call, to the same result bit for bit, and a finished one is not run again. Ctrl-C
     and SIGTERM then end the run cleanly after the batch in flight (status INTERRUPTED). Only `budget`, `max_sent`,
-    `max_time`, `maxiter` and `callback` may differ from the stored configuration.
+    `max_time`, `maxiter`, `callback`, `workers` and `block_rows` may differ from the stored configuration.
+
+    `workers` (see Workers) share the rows of each batch of a slow `fun`, which is then asked `block_rows` rows at a
+    time (1 unless given). Those blocks, and never the number of workers, decide what a call sees, so no bit of the
+    result depends on who did what. A worker that dies or overruns its deadline is an error of `fun`.
     """
     if run_dir is not None and rng is None:
         rng = stored_seed(run_dir)
@@ -77,12 +84,14 @@ def minimize(
     cap, policy = _checked_cap(max_sent, budget), _checked_policy(on_error)
     _checked_fun(fun)
     _refuse_small(budget, len(optimizer.query) + 1)
+    team, fun, vectorized = split(fun, workers, block_rows, vectorized=vectorized)
     if run_dir is None:
         oracle = Oracle(fun, budget, ledger=MemoryLedger(cap), vectorized=vectorized, on_error=policy)
-        return _drive(optimizer, oracle, stop, refuse=refuse)
+        with team:
+            return _drive(optimizer, oracle, stop, refuse=refuse)
     settings = {"task": "minimize", "target": stop.target, "nonfinite": nonfinite}
     free = {"budget": budget, "maxiter": maxiter, "max_time": max_time}
-    with open_run(run_dir, optimizer, settings | free, cap) as run, stop_on_signal() as signalled:
+    with open_run(run_dir, optimizer, settings | free, cap) as run, stop_on_signal() as signalled, team:
         if (stored := finished(run)) is not None:
             return stored
         resume(run, optimizer, lambda at: at.nfev < budget and (maxiter is None or at.nit < maxiter))

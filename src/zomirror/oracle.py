@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zomirror.arrays import Array, Values
 from zomirror.checks import positive_integer, some
@@ -166,12 +167,17 @@ class Oracle:
         raise AssertionError("unreachable")
 
     def _call(self, query: Query, points: Array, start: int, stop: int) -> Any:
-        if query.stochastic:
-            samples = query.samples(start, stop)
-            if self.vectorized:
-                return self.fun(points, samples)
-            return _stack([self.fun(row, int(draw)) for row, draw in zip(points, samples, strict=True)])
-        return self.fun(points) if self.vectorized else _stack([self.fun(row) for row in points])
+        samples = query.samples(start, stop) if query.stochastic else None
+        return call(self.fun, points, samples, vectorized=self.vectorized)
+
+
+def call(fun: Callable[..., Any], points: Array, samples: NDArray[np.int64] | None, *, vectorized: bool) -> Any:
+    """What `fun` answers to the points, of the random draws `samples` if it is stochastic."""
+    if samples is None:
+        return fun(points) if vectorized else _stack([fun(row) for row in points])
+    if vectorized:
+        return fun(points, samples)
+    return _stack([fun(row, int(draw)) for row, draw in zip(points, samples, strict=True)])
 
 
 class _Buffer:

@@ -275,7 +275,7 @@ class _Round:
         if self._again:
             self._start_again(flight, reason, cause)
         else:
-            self._fail(flight, f"{reason}, and without a run_dir it is not known what it has spent", cause)
+            self._fail(flight, f"{reason}, and without a journal nobody knows what it has spent", cause)
 
     def _start_again(self, flight: _Flight, reason: str, cause: BaseException | None = None) -> None:
         _end(flight)
