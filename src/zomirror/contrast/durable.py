@@ -92,11 +92,11 @@ def asked(wanted: Wanted, classifier: Classifier) -> dict[str, Any]:
 
 
 def configuration(
-    place: Setting, wanted: Wanted, classifier: Classifier, seed: int, radius: float | None, max_sent: int
+    task: str, place: Setting, wanted: Wanted, classifier: Classifier, seed: int, radius: float | None, max_sent: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The settings and arrays of the run of one search."""
     settings = {
-        "task": "explain",
+        "task": task,
         "seed": seed,
         "budget": int(wanted.budget),
         "max_sent": max_sent,

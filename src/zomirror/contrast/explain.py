@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from zomirror.checks import positive_integer, seed_of
-from zomirror.classifiers import as_classifier
-from zomirror.contrast.durable import Shelf, asked
 from zomirror.contrast.explanation import Explanation
+from zomirror.contrast.front import find_many, find_one
 from zomirror.contrast.progress import Callback
-from zomirror.contrast.searches import Failed, explain_all
-from zomirror.contrast.spread import explain_spread
+from zomirror.contrast.searches import EXPLAIN
 from zomirror.contrast.wanted import Wanted
 from zomirror.descent import Method
-from zomirror.durable import PathLike, stored_seed
-from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
-from zomirror.parallel import Workers
-from zomirror.runs.group import RunGroup
+from zomirror.durable import PathLike
 
 
 def explain(
@@ -96,16 +87,7 @@ def explain(
         feature_names=feature_names,
         class_names=class_names,
     )
-    if callback is not None and not callable(callback):
-        raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
-    place, shelf = wanted.setting(x0), None if run_dir is None else Shelf(run_dir)
-    seed = seed_of(stored_seed(run_dir) if run_dir is not None and rng is None else rng)
-    [explained] = explain_all(
-        [place], as_classifier(model), wanted, [seed], lockstep=1, callback=callback, max_sent=max_sent, shelf=shelf
-    )
-    if isinstance(explained, Failed):
-        raise explained.error
-    return explained
+    return find_one(EXPLAIN, model, x0, wanted, rng=rng, callback=callback, max_sent=max_sent, run_dir=run_dir)
 
 
 def explain_many(
@@ -135,63 +117,15 @@ def explain_many(
     another one, which resumes its run; without a `run_dir` it ends with the status ERROR, because what it has
     spent is not known.
     """
-    positive_integer("lockstep", lockstep)
-    try:
-        wanted = Wanted(**options)
-    except TypeError as error:
-        if isinstance(error, ArgumentTypeError):
-            raise
-        raise ArgumentTypeError(f"expected options of explain(): {error}") from None
-    places = []
-    for i, x0 in enumerate(_inputs(X)):
-        try:
-            places.append(wanted.setting(x0))
-        except (ArgumentError, ArgumentTypeError) as error:
-            raise type(error)(f"input {i}: {error}") from None
-    seed, classifier = (
-        seed_of(stored_seed(run_dir) if run_dir is not None and rng is None else rng),
-        as_classifier(model),
+    return find_many(
+        EXPLAIN,
+        model,
+        X,
+        options,
+        rng=rng,
+        lockstep=lockstep,
+        progress=progress,
+        max_sent=max_sent,
+        run_dir=run_dir,
+        workers=workers,
     )
-    children = np.random.SeedSequence(seed).spawn(len(places))
-    seeds = [int(child.generate_state(1, np.uint64)[0]) for child in children]
-    common = {"task": "explain_many", "members": len(places), "seed": seed, "asked": asked(wanted, classifier)}
-    group = nullcontext() if run_dir is None else RunGroup.open(run_dir, common)
-    plan = None if workers is None else Workers.of(workers)
-    with _bar(len(places), show=progress) as advance, group as opened:
-        shelf = None if opened is None else Shelf(opened)
-        if plan is None:
-            explained = explain_all(
-                places, classifier, wanted, seeds, lockstep=lockstep, advance=advance, max_sent=max_sent, shelf=shelf
-            )
-        else:
-            explained = explain_spread(places, classifier, wanted, seeds, plan, advance, max_sent=max_sent, shelf=shelf)
-        if opened is not None and shelf is not None and shelf.full == len(places):
-            opened.finish({"members": len(places)})
-    failures = [one for one in explained if isinstance(one, Failed)]
-    if len(failures) == len(explained) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
-        raise failures[0].error  # an argument that fits none of the inputs, so there is nothing to lose
-    return [one.result if isinstance(one, Failed) else one for one in explained]
-
-
-def _inputs(X: Any) -> Iterator[object]:
-    try:
-        return iter(X)
-    except TypeError:
-        raise ArgumentTypeError(
-            f"expected X to be a sequence of inputs, got {type(X).__name__}: use explain for one"
-        ) from None
-
-
-@contextmanager
-def _bar(total: int, *, show: bool | None) -> Iterator[Callable[[], None]]:
-    """A progress bar over the inputs, which the yielded function moves on by one."""
-    from rich.console import Console  # only those who explain many wait for it
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    hidden = not (console.is_terminal if show is None else show)
-    columns = (TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, disable=hidden, transient=True) as bar:
-        task = bar.add_task("explaining", total=total)
-        yield lambda: bar.advance(task)

@@ -45,6 +45,11 @@ UNUSED = 0.05
 
 def search(progress: Progress) -> Search[Found]:
     """The whole of it; `progress` can be read by whoever made it, also after a failure."""
+    return (yield from conducted(progress, _levels if progress.aim.search else descend))
+
+
+def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request, Reply, Status]]) -> Search[Found]:
+    """The label, then whatever `middle` does to find a better point, then all scores of the best."""
     yield from _find_label(progress)
     if np.isnan(progress.scores).any():
         progress.note = f"{Status.NONFINITE.value}: the scores of x0 are {_shown(progress.scores)}"
@@ -57,7 +62,7 @@ def search(progress: Progress) -> Search[Found]:
         )
         scores = yield from ask_scores(progress, [progress.best.w])
         return found(progress, Status.TARGET, scores[0])
-    status = yield from (_levels(progress) if progress.aim.search else _descents(progress))
+    status = yield from middle(progress)
     best = chosen(progress)
     if status is Status.BUDGET and progress.left > UNUSED * progress.aim.budget:
         status = Status.STALLED  # the descent had used its share, and what followed ended by itself
@@ -126,15 +131,15 @@ def _find_start(progress: Progress, at_x0: Candidate) -> Generator[Request, Repl
     progress.start = min([at_x0, *seen], key=lambda candidate: candidate.fun).w
 
 
-def _descents(progress: Progress) -> Generator[Request, Reply, Status]:
+def descend(progress: Progress) -> Generator[Request, Reply, Status]:
     """The penalty as given, where that ends with nothing valid weaker ones; and the best point finished."""
     status = Status.BUDGET
     for i, (factor, beyond) in enumerate(TRIES):
         # Each try may use all that is left once something is valid, and half of it before.
-        status = yield from _descend(progress, factor, beyond=beyond, patient=i == len(TRIES) - 1)
+        status = yield from _once(progress, factor, beyond=beyond, patient=i == len(TRIES) - 1)
         if progress.is_valid or status in (Status.NONFINITE, Status.CALLBACK):
             break
-    yield from _finished(progress, status, progress.left)
+    yield from finish(progress, status, progress.left)
     return status
 
 
@@ -147,8 +152,8 @@ def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
         # Shares of the same size, of which each descent leaves the same part for what follows.
         share = progress.left // (count - i)
         kept = int(FINISH_SHARE * share)
-        status = yield from _descend(progress, factor, patient=True, allowed=share - kept)
-        yield from _finished(progress, status, kept)
+        status = yield from _once(progress, factor, patient=True, allowed=share - kept)
+        yield from finish(progress, status, kept)
         ends.append(chosen(progress))
         if status in (Status.CALLBACK, Status.NONFINITE):
             break
@@ -156,7 +161,7 @@ def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
     return status
 
 
-def _descend(
+def _once(
     progress: Progress, factor: float, *, patient: bool, beyond: float = 0.0, allowed: int | None = None
 ) -> Generator[Request, Reply, Status]:
     aim, setting = progress.aim, progress.setting
@@ -194,7 +199,7 @@ def _descend(
             return Status.STALLED
 
 
-def _finished(progress: Progress, status: Status, allowed: int) -> Generator[Request, Reply, None]:
+def finish(progress: Progress, status: Status, allowed: int) -> Generator[Request, Reply, None]:
     """The best point refined and then, once it is valid, pruned and shrunk, unless the search was told to stop."""
     if progress.best is None or status in (Status.CALLBACK, Status.NONFINITE):
         return

@@ -34,12 +34,25 @@ class Failed:
     result: Explanation
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is done with each input: its name in run directories, what a progress bar says, and the search."""
+
+    name: str
+    doing: str
+    search: Callable[[Progress], Search[Found]]
+
+
+EXPLAIN = Task("explain", "explaining", search_for)
+
+
 def explain_all(
     places: list[Setting],
     classifier: Classifier,
     wanted: Wanted,
     seeds: list[int],
     *,
+    task: Task = EXPLAIN,
     lockstep: int,
     advance: Callable[[], None] = lambda: None,
     callback: Callback | None = None,
@@ -58,11 +71,11 @@ def explain_all(
         under_way.append(Progress(place, wanted.aim(seed, radius), callback))
         if shelf is None:
             ledgers.append(MemoryLedger(cap))
-            searches.append(_guarded(under_way[i], wanted, ledgers[i]))
+            searches.append(_guarded(under_way[i], task, wanted, ledgers[i]))
         else:
-            settings, arrays = configuration(place, wanted, classifier, seed, radius, cap)
+            settings, arrays = configuration(task.name, place, wanted, classifier, seed, radius, cap)
             ledgers.append(ledger := ReplyLedger())
-            searches.append(_durable(under_way[i], wanted, ledger, shelf, i, settings, arrays))
+            searches.append(_durable(under_way[i], task, wanted, ledger, shelf, i, settings, arrays))
 
     with nullcontext() if shelf is None else stop_on_signal() as signalled:
         return run_many(
@@ -91,6 +104,7 @@ def given_up(place: Setting, seed: int, classifier: Classifier, wanted: Wanted, 
 
 def _durable(
     progress: Progress,
+    task: Task,
     wanted: Wanted,
     ledger: ReplyLedger,
     shelf: Shelf,
@@ -103,15 +117,19 @@ def _durable(
         if (before := shelf.find(run, wanted)) is not None:
             return before
         ledger.attach(run)
-        return (yield from _guarded(progress, wanted, ledger, lambda explanation: shelf.keep(run, explanation)))
+        return (yield from _guarded(progress, task, wanted, ledger, lambda explanation: shelf.keep(run, explanation)))
 
 
 def _guarded(
-    progress: Progress, wanted: Wanted, ledger: Ledger, ended_well: Callable[[Explanation], None] = lambda _: None
+    progress: Progress,
+    task: Task,
+    wanted: Wanted,
+    ledger: Ledger,
+    ended_well: Callable[[Explanation], None] = lambda _: None,
 ) -> Search[Explanation | Failed]:
     """The search, which a failing model ends with what was found so far."""
     try:
-        ended = yield from search_for(progress)
+        ended = yield from task.search(progress)
     except Interrupted:
         return answer(progress, _interrupted(progress), wanted, ledger)
     except (BudgetError, OracleError, ArgumentError, ArgumentTypeError) as error:

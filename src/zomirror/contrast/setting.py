@@ -92,8 +92,9 @@ def setting_of(
             f"expected something that can change, got no free feature for {kind}: "
             + ("unfix some, widen the bounds or use signed=True" if kind == "PN" else "x0 equals the baseline")
         )
-    box = Box((low / unit).astype(dtype), (high / unit).astype(dtype))
-    start = np.asarray(kept / unit, dtype) if kind == "PP" else _centre(low / unit, high / unit).astype(dtype)
+    low, high = (low / unit).astype(dtype), (high / unit).astype(dtype)
+    box = Box(_inside(low, unit, base, lower, high), _inside(high, unit, base, upper, low))
+    start = np.asarray(kept / unit, dtype) if kind == "PP" else _centre(low, high).astype(dtype)
     if kind == "PP":
         start = np.asarray((x - base) / unit, dtype)
     start = box.project(start)
@@ -193,6 +194,17 @@ def _mask_of(fixed: object, shape: tuple[int, ...]) -> NDArray[np.bool_]:
         raise ArgumentError(f"expected fixed as a boolean mask or as indices in 0..{size - 1}, got {fixed!r}")
     frozen[given.astype(np.intp).ravel()] = True
     return frozen
+
+
+def _inside(side: Array, unit: Array, base: Array, bound: Array, other: Array) -> Array:
+    """`side` of the box of w, drawn in by as many roundings as keep base + unit w from passing `bound`."""
+    sign = np.where(side < other, -1, 1)
+    for _ in range(8):
+        beyond = (side != other) & (sign * (side * unit + base) > sign * bound)
+        if not beyond.any():
+            break
+        side = np.where(beyond, np.nextafter(side, other), side)
+    return side
 
 
 def _centre(low: Array, high: Array) -> Array:

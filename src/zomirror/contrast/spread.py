@@ -10,32 +10,40 @@ from pathlib import Path
 from zomirror.classifiers import Classifier
 from zomirror.contrast.durable import Shelf
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.searches import Failed, explain_all, given_up, unbegun
+from zomirror.contrast.searches import EXPLAIN, Failed, Task, explain_all, given_up, unbegun
 from zomirror.contrast.setting import Setting
 from zomirror.contrast.wanted import Wanted
 from zomirror.errors import WorkerError
 from zomirror.parallel import Workers, spread
 from zomirror.runs.interrupt import stop_on_signal
 
-Task = tuple[int, Setting, int]
+Given = tuple[int, Setting, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explaining:
     """Explains one input, in whatever process it is called."""
 
+    task: Task
     classifier: Classifier
     wanted: Wanted
     max_sent: int | None
     runs: Path | None
     """The directory of the runs' directories, as an absolute path that every worker can reach."""
 
-    def __call__(self, task: Task) -> tuple[Explanation | Failed, int]:
+    def __call__(self, given: Given) -> tuple[Explanation | Failed, int]:
         """The explanation, and whether it is stored."""
-        i, place, seed = task
+        i, place, seed = given
         shelf = None if self.runs is None else Shelf(self.runs / f"{i:06}")
         [explained] = explain_all(
-            [place], self.classifier, self.wanted, [seed], lockstep=1, max_sent=self.max_sent, shelf=shelf
+            [place],
+            self.classifier,
+            self.wanted,
+            [seed],
+            task=self.task,
+            lockstep=1,
+            max_sent=self.max_sent,
+            shelf=shelf,
         )
         return explained, 0 if shelf is None else shelf.full
 
@@ -48,22 +56,23 @@ def explain_spread(
     workers: Workers,
     advance: Callable[[], None],
     *,
+    task: Task = EXPLAIN,
     max_sent: int | None = None,
     shelf: Shelf | None = None,
 ) -> list[Explanation | Failed]:
     """One explanation a place; the worker's trouble is that of its input alone."""
     for place in places:
         wanted.refuse_misnamed(place)
-    tasks = [(i, place, seed) for i, (place, seed) in enumerate(zip(places, seeds, strict=True))]
-    explained: list[Explanation | Failed] = [unbegun(*task[1:], classifier, wanted) for task in tasks]
-    explaining = Explaining(classifier, wanted, max_sent, None if shelf is None else shelf.runs)
+    given = [(i, place, seed) for i, (place, seed) in enumerate(zip(places, seeds, strict=True))]
+    explained: list[Explanation | Failed] = [unbegun(*one[1:], classifier, wanted) for one in given]
+    explaining = Explaining(task, classifier, wanted, max_sent, None if shelf is None else shelf.runs)
     fault: Exception | None = None
     with nullcontext() if shelf is None else stop_on_signal() as signalled:
-        outcomes = spread(explaining, tasks, workers=workers, again=shelf is not None, stop=lambda: bool(signalled))
+        outcomes = spread(explaining, given, workers=workers, again=shelf is not None, stop=lambda: bool(signalled))
         for i, outcome in outcomes:
             advance()
             if isinstance(outcome, WorkerError):
-                explained[i] = given_up(*tasks[i][1:], classifier, wanted, outcome)
+                explained[i] = given_up(*given[i][1:], classifier, wanted, outcome)
             elif isinstance(outcome, Exception):
                 fault = fault or outcome  # a run that cannot be used, say; the others are worth finishing
             else:
