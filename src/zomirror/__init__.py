@@ -9,6 +9,7 @@
 """
 
 from zomirror import runs
+from zomirror.attack import Attack, attack, attack_many
 from zomirror.box import Box
 from zomirror.classifiers import as_classifier, command_classifier, command_function, http_classifier, onnx_classifier
 from zomirror.contrast import Explanation, explain, explain_many
@@ -54,6 +55,7 @@ __all__ = [
     "Adaptive",
     "ArgumentError",
     "ArgumentTypeError",
+    "Attack",
     "Box",
     "BudgetError",
     "BusyError",
@@ -91,6 +93,8 @@ __all__ = [
     "ZomirrorError",
     "__version__",
     "as_classifier",
+    "attack",
+    "attack_many",
     "command_classifier",
     "command_function",
     "coordinate",

@@ -13,7 +13,7 @@ from zomirror.runs.interrupt import stop_on_signal
 
 NAME = "command.json"
 FORMAT = "zomirror command 1"
-RESUMABLE = ("explain", "minimize")
+RESUMABLE = ("attack", "explain", "minimize")
 MAX_BYTES = 1 << 20
 
 

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import zomirror
-from zomirror.cli import bench, explain, minimize, report, reproduce, runs, train
+from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, train
 from zomirror.cli.again import Stopped
 from zomirror.cli.show import warn
 from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
@@ -82,7 +82,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done; 1 failed, or no valid explanation was found; 2 wrong usage; "
+    epilog="Exit codes: 0 done; 1 failed, or nothing valid was found; 2 wrong usage; "
     "130 stopped by Ctrl-C; 143 stopped by SIGTERM.",
 )
 
@@ -105,6 +105,7 @@ def zomirror_(
 
 
 app.command("explain")(explain.explain)
+app.command("attack")(attack.attack)
 app.command("minimize")(minimize.minimize)
 app.command("report")(report.report)
 app.add_typer(runs.app, name="runs")

@@ -1,8 +1,9 @@
-"""What `zomirror explain` asks of the library, input by input."""
+"""What `zomirror explain` and `zomirror attack` ask of the library, input by input."""
 
 from __future__ import annotations
 
 import shlex
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,10 @@ from zomirror.cli.progress import meter
 from zomirror.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from zomirror.attack import Attack
     from zomirror.contrast import Explanation
     from zomirror.contrast.candidate import Glimpse
 
@@ -44,30 +46,53 @@ class Asked:
         """The PP or PN of one input, with the command that repeats it among its settings; `look` is called often."""
         from zomirror.contrast import explain
 
-        def watch(now: Glimpse) -> None:
-            look()
-            told.update(now.nfev, now.fun, now.best)
-
-        bounds, baseline = self._units(given)
-        with meter(f"{kind} of {given.name}", self.options["budget"], show=show) as told:
+        with self._watched(f"{kind} of {given.name}", look, show=show) as watch:
             found = explain(
                 self.model.ask,
                 self._normalised(given.x),
                 kind=kind,
-                bounds=bounds,
-                rng=self.seed,
-                baseline=self._normalised(baseline) if kind == "PP" else 0.0,
+                baseline=self._normalised(self._baseline(given)) if kind == "PP" else 0.0,
                 signed=kind == "PN" and (self.signed or given.bounds is not None),
-                mean=self._like(self.mean, given.x) if self._normalises else None,
-                std=self._like(self.std, given.x) if self._normalises else None,
-                feature_names=given.feature_names,
-                class_names=self.class_names,
                 callback=watch,
                 run_dir=run_dir,
-                **self.options,
+                **self._place(given),
             )
-        words = ["zomirror", "explain", self.model.name, given.name, "--kind", kind, "--seed", str(self.seed)]
-        written = {"model": self.model.name, "input": given.name, "command": shlex.join([*words, *self.repeat])}
+        return self._written(found, ["explain", self.model.name, given.name, "--kind", kind], given)
+
+    def attack(self, given: Input, *, show: bool, run_dir: Path | None = None, look: Callable[[], None]) -> Attack:
+        """The adversarial input of one input; the rest as for an explanation."""
+        from zomirror.attack import Attack, attack
+
+        with self._watched(f"attack on {given.name}", look, show=show) as watch:
+            x0 = self._normalised(given.x)
+            found = attack(self.model.ask, x0, callback=watch, run_dir=run_dir, **self._place(given))
+        return Attack(self._written(found.explanation, ["attack", self.model.name, given.name], given))
+
+    @contextmanager
+    def _watched(self, what: str, look: Callable[[], None], *, show: bool) -> Iterator[Callable[[Glimpse], None]]:
+        """A callback that shows how far the search is."""
+        with meter(what, self.options["budget"], show=show) as told:
+
+            def watch(now: Glimpse) -> None:
+                look()
+                told.update(now.nfev, now.fun, now.best)
+
+            yield watch
+
+    def _place(self, given: Input) -> dict[str, Any]:
+        """The options that hold for this input."""
+        return self.options | {
+            "bounds": self._bounds(given),
+            "rng": self.seed,
+            "mean": self._like(self.mean, given.x) if self._normalises else None,
+            "std": self._like(self.std, given.x) if self._normalises else None,
+            "feature_names": given.feature_names,
+            "class_names": self.class_names,
+        }
+
+    def _written(self, found: Explanation, command: list[str], given: Input) -> Explanation:
+        words = ["zomirror", *command, "--seed", str(self.seed), *self.repeat]
+        written = {"model": self.model.name, "input": given.name, "command": shlex.join(words)}
         return replace(found, settings=found.settings | written)
 
     @property
@@ -76,16 +101,18 @@ class Asked:
             raise ArgumentError("expected both --mean and --std, or neither")
         return self.mean is not None and self.std is not None and (any(self.mean) or set(self.std) != {1.0})
 
-    def _units(self, given: Input) -> tuple[Any, Any]:
-        """Bounds and baseline in raw units: as typed, those of the table, or 0,1 and 0."""
-        shape = given.x.shape
-        bounds: Any = self.bounds
-        if bounds is None:
-            bounds = (0.0, 1.0) if given.bounds is None else tuple(side.reshape(shape) for side in given.bounds)
+    def _bounds(self, given: Input) -> Any:
+        """In raw units: as typed, those of the table, or 0,1."""
+        if self.bounds is not None:
+            return self.bounds
+        return (0.0, 1.0) if given.bounds is None else tuple(side.reshape(given.x.shape) for side in given.bounds)
+
+    def _baseline(self, given: Input) -> NDArray[Any]:
+        """In raw units: as typed, the mean of the table, or 0."""
         baseline: Any = self.baseline
         if baseline is None:
-            baseline = 0.0 if given.mean is None else given.mean.reshape(shape)
-        return bounds, np.broadcast_to(np.asarray(baseline, dtype=given.x.dtype), shape)
+            baseline = 0.0 if given.mean is None else given.mean.reshape(given.x.shape)
+        return np.broadcast_to(np.asarray(baseline, dtype=given.x.dtype), given.x.shape)
 
     def _normalised(self, x: NDArray[Any]) -> NDArray[Any]:
         if not self._normalises:

@@ -10,9 +10,33 @@ import typer
 
 from zomirror.cli.again import Kept, stoppable
 from zomirror.cli.asked import Asked
-from zomirror.cli.inputs import is_digits, read_inputs
+from zomirror.cli.inputs import model_and_inputs, read_inputs
 from zomirror.cli.model import Access, load_model
-from zomirror.cli.options import L1, L2, Json, Quiet, RunDir, Seed, numbers, pair, repeated, shape_of
+from zomirror.cli.options import (
+    L1,
+    L2,
+    BatchRows,
+    Bounds,
+    Budget,
+    ClassNames,
+    Drop,
+    Inputs,
+    Json,
+    Kappa,
+    Mean,
+    ModelName,
+    Quiet,
+    RemoteModel,
+    RunDir,
+    Seed,
+    Shape,
+    Std,
+    TokenEnv,
+    numbers,
+    pair,
+    repeated,
+    shape_of,
+)
 from zomirror.cli.saved import Saved
 from zomirror.cli.show import say, say_json, warn
 from zomirror.errors import ArgumentError
@@ -39,31 +63,16 @@ class Loss(StrEnum):
 
 def explain(
     context: typer.Context,
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL",
-            help="An .onnx file, module:function, a URL or lenet. May be left out: digits are shown to lenet.",
-        ),
-    ],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="INPUT",
-            help="A .png, .jpg, .npy or .csv file (FILE:ROWS for some rows), or digits:N of the bundled ones.",
-        ),
-    ] = None,
+    model: ModelName,
+    inputs: Inputs = None,
     kind: Annotated[
         Kind, typer.Option(help="PP: what alone keeps the class. PN: what would change it.", case_sensitive=False)
     ] = Kind.BOTH,
     l1: L1 = 0.1,
     l2: L2 = 0.1,
-    kappa: Annotated[float, typer.Option(help="By how much a class must win, in units of the scores.")] = 0.0,
-    budget: Annotated[int, typer.Option(help="Queries that each explanation may use.")] = 10_000,
-    bounds: Annotated[
-        str | None,
-        typer.Option(metavar="LOWER,UPPER", help="Of inputs. Without it 0,1; for a .csv the range of each column."),
-    ] = None,
+    kappa: Kappa = 0.0,
+    budget: Budget = 10_000,
+    bounds: Bounds = None,
     baseline: Annotated[
         float | None,
         typer.Option(help="What an absent feature is. Without it 0; for a .csv the mean of each column."),
@@ -77,20 +86,14 @@ def explain(
     loss: Annotated[Loss, typer.Option(help="What is descended.")] = Loss.HINGE,
     search: Annotated[int, typer.Option(help="Try so many strengths of the penalty and keep the sparsest.")] = 0,
     seed: Seed = 0,
-    batch_rows: Annotated[int | None, typer.Option(help="Inputs that the model is given at a time, at most.")] = None,
-    remote_model: Annotated[
-        str | None, typer.Option(help="At a URL: the model's name in the Open Inference Protocol.")
-    ] = None,
-    token_env: Annotated[
-        str | None, typer.Option(help="At a URL: the environment variable that holds the bearer token.")
-    ] = None,
-    shape: Annotated[str | None, typer.Option(metavar="SIDES", help="Of one input, such as 3,32,32.")] = None,
-    mean: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="The model takes (input - mean) / std; one or one a channel.")
-    ] = None,
-    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.")] = None,
-    class_names: Annotated[str | None, typer.Option(metavar="NAMES", help="With commas between them.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Leave out of the .csv; repeatable.")] = None,
+    batch_rows: BatchRows = None,
+    remote_model: RemoteModel = None,
+    token_env: TokenEnv = None,
+    shape: Shape = None,
+    mean: Mean = None,
+    std: Std = None,
+    class_names: ClassNames = None,
+    drop: Drop = None,
     run_dir: RunDir = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where pictures and .json files go.")] = Path(
         "explanations"
@@ -99,7 +102,7 @@ def explain(
     quiet: Quiet = False,
 ) -> None:
     """Say which few features hold up a model's decision: a part that alone keeps it, a change that turns it."""
-    first, texts = _split([model, *(inputs or [])])
+    first, texts = model_and_inputs([model, *(inputs or [])])
     if target is not None and kind is not Kind.PN:
         raise ArgumentError("expected --kind PN with --target: a PP keeps the class")
     asked_model = load_model(first, Access(remote_model, token_env, batch_rows))
@@ -148,15 +151,6 @@ def explain(
         say(f"pictures and .json files are in {out}; a page of them: zomirror report {out}")
     if not all(one.valid for one in found):
         raise typer.Exit(1)
-
-
-def _split(what: list[str]) -> tuple[str, list[str]]:
-    """MODEL and the inputs; digits need no model to be named."""
-    if is_digits(what[0]):
-        return "lenet", what
-    if len(what) < 2:
-        raise ArgumentError(f"expected MODEL and at least one INPUT, got only {what[0]!r}")
-    return what[0], what[1:]
 
 
 def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:

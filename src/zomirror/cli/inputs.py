@@ -206,3 +206,12 @@ def _shaped(x: NDArray[Any], shape: tuple[int, ...] | None, name: str) -> NDArra
             f"expected an input of shape {shape}, got {x.shape} from {name}: resize it, or give --shape"
         )
     return x.reshape(shape)
+
+
+def model_and_inputs(what: list[str]) -> tuple[str, list[str]]:
+    """MODEL and the inputs; digits need no model to be named."""
+    if is_digits(what[0]):
+        return "lenet", what
+    if len(what) < 2:
+        raise ArgumentError(f"expected MODEL and at least one INPUT, got only {what[0]!r}")
+    return what[0], what[1:]

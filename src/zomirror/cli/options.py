@@ -13,6 +13,36 @@ from zomirror.errors import ArgumentError
 L1 = Annotated[float, typer.Option(help="Weight of |x|_1: larger is sparser.")]
 L2 = Annotated[float, typer.Option(help="Weight of |x|_2^2 / 2: larger is smaller.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same answer.")]
+Kappa = Annotated[float, typer.Option(help="By how much a class must win, in units of the scores.")]
+Budget = Annotated[int, typer.Option(help="Queries that each input may use.")]
+Bounds = Annotated[
+    str | None,
+    typer.Option(metavar="LOWER,UPPER", help="Of inputs. Without it 0,1; for a .csv the range of each column."),
+]
+ModelName = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="An .onnx file, module:function, a URL or lenet. May be left out: digits are shown to lenet.",
+    ),
+]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="INPUT",
+        help="A .png, .jpg, .npy or .csv file (FILE:ROWS for some rows), or digits:N of the bundled ones.",
+    ),
+]
+BatchRows = Annotated[int | None, typer.Option(help="Inputs that the model is given at a time, at most.")]
+RemoteModel = Annotated[str | None, typer.Option(help="At a URL: the model's name in the Open Inference Protocol.")]
+TokenEnv = Annotated[str | None, typer.Option(help="At a URL: the environment variable that holds the bearer token.")]
+Shape = Annotated[str | None, typer.Option(metavar="SIDES", help="Of one input, such as 3,32,32.")]
+Mean = Annotated[
+    str | None, typer.Option(metavar="NUMBERS", help="The model takes (input - mean) / std; one or one a channel.")
+]
+Std = Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.")]
+ClassNames = Annotated[str | None, typer.Option(metavar="NAMES", help="With commas between them.")]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Leave out of the .csv; repeatable.")]
 RunDir = Annotated[
     Path | None,
     typer.Option(file_okay=False, help="Keep every query in a journal there; the same command goes on after a kill."),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from zomirror.attack import Attack
     from zomirror.contrast import Explanation
 
 
@@ -31,7 +32,7 @@ class Saved:
         self._taken.add(found)
         return found
 
-    def keep(self, stem: str, one: Explanation) -> None:
+    def keep(self, stem: str, one: Explanation | Attack) -> None:
         """Write its .json, then its picture."""
         self.folder.mkdir(parents=True, exist_ok=True)
         text, image = self.folder / f"{stem}.json", self.folder / f"{stem}.png"
@@ -40,8 +41,8 @@ class Saved:
         self._draw(image, one.plot())
         self._of[id(one)] = (text, image)
 
-    def of(self, one: Explanation) -> tuple[Path, Path]:
-        """The .json and the picture of an explanation that was kept."""
+    def of(self, one: Explanation | Attack) -> tuple[Path, Path]:
+        """The .json and the picture of what was kept."""
         return self._of[id(one)]
 
     def overview(self, all_: Sequence[Explanation]) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from zomirror.penalty import ElasticNet
 
@@ -65,6 +64,8 @@ class Linear:
             return -float(t @ slope + self.penalty(w)), -slope
 
         total: Any = {"type": "ineq", "fun": lambda t: 1.0 - t.sum(), "jac": lambda t: -np.ones_like(t)}
+        from scipy.optimize import minimize  # half of the time of importing the package, and seldom needed
+
         found = minimize(
             negative,
             np.zeros(count),

@@ -115,17 +115,19 @@ def refine(
     *,
     step: float | None = None,
     beyond: float = 0.0,
+    slopes: Vector | None = None,
 ) -> Asking:
     """The best point found around `best`, with at most `allowed` more queries; `best` may be invalid.
 
     `step` is how far to look for a change of the scores, where they jump. While nothing is valid, the margin aimed
-    at is `beyond` the one that is needed.
+    at is `beyond` the one that is needed. With rough `slopes` (classes, d) the first model knows only the features that
+    they promise most of.
     """
     lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
     free = np.flatnonzero(lower < upper)
-    left, radius, whole = allowed - 1, FIRST_RADIUS, True
+    left, radius, whole = allowed - 1, FIRST_RADIUS, slopes is None
     scores = _bounded((yield [best.w]))[0]
-    slopes = np.zeros((scores.size, best.w.size))
+    slopes = np.zeros((scores.size, best.w.size)) if slopes is None else slopes.copy()
     while radius >= LAST_RADIUS:
         features = free if whole and free.size <= left // 2 else _promising(best, free, slopes, pull, left // 2)
         if features.size == 0:

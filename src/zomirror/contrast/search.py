@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ from zomirror.optimizer import Optimizer
 from zomirror.penalty import ElasticNet
 from zomirror.presets import recommended
 from zomirror.result import Status
+
+T = TypeVar("T")
 
 ALONG = (1.0, 0.5, 0.25, 0.125, 0.0625)
 """Where on the way from x0 to the paper's start the recommended method looks for a better place to begin a PN."""
@@ -199,40 +202,44 @@ def _once(
             return Status.STALLED
 
 
-def finish(progress: Progress, status: Status, allowed: int) -> Generator[Request, Reply, None]:
+def finish(
+    progress: Progress, status: Status, allowed: int, slopes: NDArray[np.float64] | None = None
+) -> Generator[Request, Reply, None]:
     """The best point refined and then, once it is valid, pruned and shrunk, unless the search was told to stop."""
     if progress.best is None or status in (Status.CALLBACK, Status.NONFINITE):
         return
     box, goal, last = progress.setting.box, progress.goal, progress.used + min(allowed, progress.left)
     if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
         beyond = TRIES[1][1] * progress.distance
-        refined = refine(progress.best, goal, box, _pull(progress), rows, step=progress.aim.radius, beyond=beyond)
-        progress.best = yield from _driven(progress, refined, ask_scores)
+        pull, step = pull_of(progress), progress.aim.radius
+        refined = refine(progress.best, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes)
+        progress.best = yield from driven(progress, refined, ask_scores)
     if progress.best.valid and last > progress.used:
         polished = polish(progress.best, goal, box, last - progress.used)
-        progress.best = yield from _driven(progress, polished, ask_margins)
+        progress.best = yield from driven(progress, polished, ask_margins)
 
 
-def _pull(progress: Progress) -> Pull:
+def pull_of(progress: Progress) -> Pull:
+    """What is wanted of which class."""
     target, label = progress.aim.target, progress.label
     if progress.setting.kind == "PP":
         return Pull(label, kept=True)
     return Pull(label, kept=False) if target is None else Pull(target, kept=True)
 
 
-def _driven(
+def driven(
     progress: Progress,
-    steps: Generator[list[Array], NDArray[np.float64], Candidate],
+    steps: Generator[list[Array], NDArray[np.float64], T],
     ask: Callable[[Progress, list[Array]], Asking],
-) -> Generator[Request, Reply, Candidate]:
+) -> Generator[Request, Reply, T]:
     """What `steps` returns, its points asked."""
     try:
         points = next(steps)
         while True:
             points = steps.send((yield from ask(progress, points)))
     except StopIteration as stop:
-        best: Candidate = stop.value
-        return best
+        end: T = stop.value
+        return end
 
 
 def _kept_rows(progress: Progress) -> int:

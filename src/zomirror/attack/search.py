@@ -1,0 +1,90 @@
+"""The search for the nearest adversarial input: linear models from x0 on, the descent of a PN where they fail.
+
+1. Ask the label of x0.
+2. Look where the scores change most: in a picture whole cells first, else every feature, if that is affordable.
+3. Walk to the nearest point beyond the boundary with local linear models, starting at x0; prune and shrink.
+4. If that finds nothing adversarial, descend as for a signed PN.
+5. Ask the best point once more, for all its scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+import numpy as np
+
+from zomirror.attack.coarse import is_picture, look
+from zomirror.contrast.candidate import Candidate
+from zomirror.contrast.engine import Reply, Request, Search
+from zomirror.contrast.progress import Found, Progress, ask_scores
+from zomirror.contrast.search import conducted, descend, driven, finish, pull_of
+from zomirror.result import Status
+
+WALK_SHARE = 0.6
+"""The part of the budget that the walk from x0 may use, so that a descent has a chance where it ends with nothing."""
+FIRST, MOST_FIRST = 12, 800
+"""In a picture one cell for so many features is asked first, and never more than so many cells."""
+EACH, EACH_SHARE = 100, 0.01
+"""Halved cells that are asked at every finer level: so many, or that part of the budget."""
+
+
+def search(progress: Progress) -> Search[Found]:
+    """The whole of it: like the search for a PN, but adversarial means beyond the boundary by kappa."""
+    progress.goal = replace(progress.goal, floor=progress.goal.kappa)
+    return (yield from conducted(progress, _nearest))
+
+
+def _nearest(progress: Progress) -> Generator[Request, Reply, Status]:
+    # A method that was asked for descends; scores that jump (trees) have no slopes to walk along.
+    walked = Status.RUNNING
+    if progress.aim.method is None and progress.aim.radius is None:
+        walked = yield from _watched(progress, _walk(progress))
+    return walked if walked is not Status.RUNNING else (yield from descend(progress))
+
+
+def _walk(progress: Progress) -> Generator[Request, Reply, Status]:
+    """From x0 to the nearest point beyond the boundary: STALLED when it got there, else RUNNING."""
+    place, pull = progress.setting, pull_of(progress)
+    origin = progress.goal.candidate(np.zeros_like(place.start), progress.distance)
+    last, slopes = progress.used + int(WALK_SHARE * progress.left), None
+    if is_picture(place.x0.shape):
+        first, each = min(MOST_FIRST, place.d // FIRST), max(EACH, int(EACH_SHARE * progress.aim.budget))
+        looked = look(origin, progress.scores, place.x0.shape, progress.goal, place.box, pull, first=first, each=each)
+        slopes = yield from driven(progress, looked, ask_scores)
+    before, progress.best = progress.best, origin
+    yield from finish(progress, Status.STALLED, last - progress.used, slopes)
+    ended = progress.best
+    if before is not None and before.better_than(ended):
+        progress.best = before
+    return Status.STALLED if ended.valid else Status.RUNNING
+
+
+def _watched(progress: Progress, walk: Generator[Request, Reply, Status]) -> Generator[Request, Reply, Status]:
+    """The walk, of which every batch is an entry of the history, shown to the callback, and may hold the best point."""
+    best, request, status = progress.best, next(walk), Status.RUNNING
+    ended = False
+    while not ended:
+        asked, reply = request, (yield request)
+        try:
+            request = walk.send(reply)
+        except StopIteration as stop:
+            status, ended = stop.value, True
+        seen = _best_of(progress, asked, reply)
+        best = seen if seen.better_than(best) else best
+        nnz = int(np.count_nonzero(seen.w))
+        progress.add(seen.fun, max(seen.margin, -progress.goal.kappa), np.nan, np.nan, nnz)
+        if not progress.shown(seen, nnz):
+            status, ended = Status.CALLBACK, True
+    if best is not None and best.better_than(progress.best):
+        progress.best = best
+    return status
+
+
+def _best_of(progress: Progress, request: Request, reply: Reply) -> Candidate:
+    """The best point of a batch, which was answered with all scores or with margins."""
+    margins = reply[:, 0] if reply.shape[1] == 1 else progress.margins(reply)
+    valid = np.flatnonzero(margins < -progress.goal.floor)
+    rows = valid if valid.size else [int(np.nanargmin(margins))] if not np.isnan(margins).all() else [0]
+    found = [progress.goal.candidate(request.query.points(i, i + 1)[0], float(margins[i])) for i in map(int, rows)]
+    return min(found, key=lambda one: (not one.valid, one.fun))
