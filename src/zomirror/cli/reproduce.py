@@ -29,7 +29,9 @@ class Which(StrEnum):
 
 
 def reproduce(
-    study: Annotated[str | None, typer.Argument(help="mnist, cifar, all, dimension, check; --list says more.")] = None,
+    study: Annotated[
+        str | None, typer.Argument(help="mnist, cifar, all, dimension, check or report; --list says more.")
+    ] = None,
     path: Annotated[Path | None, typer.Argument(help="For check: the directory of the authors' models.")] = None,
     settings: Annotated[
         Which, typer.Option(help="What the paper prints, or what its authors' code had.")
@@ -37,6 +39,9 @@ def reproduce(
     images_per_class: Annotated[int, typer.Option(min=1, help="Correctly classified test images of each class.")] = 20,
     model: Annotated[Path | None, typer.Option(dir_okay=False, help="An .onnx file for the bundled one.")] = None,
     iterations: Annotated[int, typer.Option(min=1, help="Of 201 queries each; the paper's figures have 200.")] = 200,
+    algorithms: Annotated[
+        str | None, typer.Option(help="Only these, such as adaexpmd,expmd-1,psgd-10,recommended.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes; -1: one a core.")] = 1,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where runs, results, figures and the page go.")] = Path(
         "reproduction"
@@ -48,12 +53,16 @@ def reproduce(
 ) -> None:
     """Repeat the paper's experiments; the same command goes on where it was, and computes nothing twice."""
     from zomirror.experiments import check, runner, studies
+    from zomirror.experiments.settings import ALGORITHMS, Algorithm
 
     if list_:
         _list(per_class=images_per_class, json=json)
         return
     if study is None:
         raise ArgumentError(f"expected a study: {', '.join(studies.STUDIES)}; zomirror reproduce --list says more")
+    if study == "report":
+        _tell(studies.report(out, iterations=iterations), runner.Work(0, 0, 0), json=json)
+        return
     if study == "check":
         if path is None:
             raise ArgumentError("expected the directory of the authors' models: zomirror reproduce check PATH")
@@ -61,7 +70,14 @@ def reproduce(
     elif path is not None:
         raise ArgumentError(f"expected a path with check only, got {str(path)!r} with {study}")
     else:
-        tasks = studies.plan(study, settings.value, images_per_class, model=model, iterations=iterations)
+        tasks = studies.plan(
+            study,
+            settings.value,
+            images_per_class,
+            model=model,
+            iterations=iterations,
+            algorithms=[Algorithm.named(name) for name in algorithms.split(",")] if algorithms else ALGORITHMS,
+        )
     with _bar(f"reproduce {study}", show=not (quiet or json)) as tell:
         work = runner.run(tasks, out, workers=None if workers == 1 else workers, tell=tell)
     if work.signal is not None:
@@ -131,18 +147,15 @@ def _tell(report: Report, work: Work, *, json: bool) -> None:
             }
         )
         return
-    say(f"{work.computed:,} runs computed, {work.found:,} were there")
+    if work.computed or work.found:
+        say(f"{work.computed:,} runs computed, {work.found:,} were there")
     for settings, made in report.claims.items():
         say(f"settings: {settings}")
         rows = [(f"({claim.number})", claim.verdict.value, claim.text) for claim in made]
         for line in table(("claim", "verdict", "the paper says"), rows):
             say(f"  {line}")
     for growth in report.growths:
-        counts = ", ".join(
-            f"d = {d:,}: {'not reached' if q is None else f'{q:,}'}"
-            for d, q in zip(growth.dimensions, growth.queries, strict=True)
-        )
-        say(f"queries of {growth.title}: {counts}")
+        say(f"queries at d = {', '.join(f'{d:,}' for d in growth.dimensions)}: {growth.words}")
     say(f"page: {report.page}; figures and numbers are beside it")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zomirror.experiments.settings import ETAS, Algorithm
+from zomirror.experiments.settings import ETAS, ITERATIONS, QUERIES, Algorithm
 from zomirror.experiments.summary import Panel
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ STROKES = {"adaexpmd": "-", "expmd": "--", "psgd": "-.", "recommended": ":"}
 ETA_COLOURS = ("#440154", "#414487", "#2A788E", "#22A884", "#7AD151", "#D8B400")
 ETA_STROKES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
 AXES = ("iterations", "queries")
+NOT_REACHED = QUERIES * ITERATIONS
+"""Where the runs end, and where those are drawn that did not get there."""
 
 
 def draw(panel: Panel, axis: str = "iterations") -> Figure:
@@ -47,33 +49,36 @@ def sheet(panels: Sequence[Panel], axis: str = "iterations", *, columns: int = 3
     return figure
 
 
-def save(panels: Iterable[Panel], folder: Path) -> list[Path]:
-    """Every panel against both axes, as PNG and SVG; gives the files."""
-    written = []
-    for panel in panels:
-        for axis in AXES:
-            name = panel.name if axis == "iterations" else f"{panel.name}-{axis}"
-            written += save_figure(draw(panel, axis), folder / name)
-    return written
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A figure in files, and what it says, for those who do not see it."""
+
+    name: str
+    words: str
+    width: int
+    height: int
+    png: Path
+    svg: Path
 
 
-def save_figure(figure: Figure, stem: Path) -> list[Path]:
-    """A figure as PNG and SVG."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    files = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".png", ".svg")]
-    figure.savefig(files[0], dpi=120, metadata={"Software": None})
-    files[1].write_bytes(svg(figure))
-    return files
+def save(panel: Panel, axis: str, folder: Path) -> Drawn:
+    """A panel against an axis, as PNG and SVG."""
+    name = panel.name if axis == "iterations" else f"{panel.name}-{axis}"
+    ends = ", ".join(f"{curve.algorithm.title} ends at {curve.mean[-1]:.3g}" for curve in panel.curves)
+    return save_figure(draw(panel, axis), folder / name, f"{panel.title}, against {axis}: {ends}")
 
 
-def svg(figure: Figure) -> bytes:
-    """A figure as SVG; the same figure gives the same bytes."""
+def save_figure(figure: Figure, stem: Path, words: str) -> Drawn:
+    """A figure as PNG and SVG; the same figure gives the same files."""
     from matplotlib import rc_context
 
-    file = io.BytesIO()
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    png, svg = (stem.with_name(f"{stem.name}{suffix}") for suffix in (".png", ".svg"))
+    figure.savefig(png, dpi=120, metadata={"Software": None})
     with rc_context({"svg.hashsalt": "zomirror"}):
-        figure.savefig(file, format="svg", metadata={"Date": None})
-    return file.getvalue()
+        figure.savefig(svg, metadata={"Date": None})
+    width, height = (int(96 * side) for side in figure.get_size_inches())
+    return Drawn(stem.name, words, width, height, png, svg)
 
 
 def _panel(axes: Axes, panel: Panel, axis: str) -> None:
@@ -109,26 +114,38 @@ def _look(algorithm: Algorithm, topic: str) -> dict[str, Any]:
 
 
 def draw_growth(growths: Sequence[Growth]) -> Figure:
-    """Queries to a fixed loss against the dimension."""
+    """Queries to a fixed loss against the dimension, for each version of the weights."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.2, 3.9), layout="constrained")
-    axes = figure.subplots()
-    for growth in growths:
-        family = growth.algorithm.family
-        reached = [(d, q) for d, q in zip(growth.dimensions, growth.queries, strict=True) if q is not None]
+    versions = [shared for shared in (True, False) if any(one.shared == shared for one in growths)]
+    figure = Figure(figsize=(5.2 * len(versions), 3.9), layout="constrained")
+    row = figure.subplots(1, len(versions), squeeze=False, sharey=True)[0]
+    for axes, shared in zip(row, versions, strict=True):
+        _growth(axes, [one for one in growths if one.shared == shared])
+        axes.set_title("weights shared by the parts of a pixel" if shared else "weights as printed", fontsize=10)
+    row[0].set_ylabel("queries, median over images")
+    return figure
+
+
+def _growth(axes: Axes, growths: Sequence[Growth]) -> None:
+    for one in growths:
+        reached = [(d, q) for d, q in zip(one.dimensions, one.queries, strict=True) if q is not None]
+        missed = [d for d, q in zip(one.dimensions, one.queries, strict=True) if q is None]
+        colour, stroke = COLOURS[one.family], STROKES[one.family]
         axes.plot(
             [d for d, _ in reached],
             [q for _, q in reached],
             marker="o",
-            color=COLOURS[family],
-            linestyle=STROKES[family],
-            label=growth.title,
+            color=colour,
+            linestyle=stroke,
+            label=one.title,
         )
-    axes.set(xscale="log", yscale="log", xlabel="dimension d", ylabel="queries, median over images")
-    dimensions = sorted({d for growth in growths for d in growth.dimensions})
+        if missed:
+            axes.plot(missed, [NOT_REACHED] * len(missed), "^", color=colour, label=f"{one.title}: not reached")
+    axes.axhline(NOT_REACHED, color="0.6", linewidth=1)
+    axes.set(xscale="log", yscale="log", xlabel="dimension d")
+    dimensions = growths[0].dimensions
     axes.set_xticks(dimensions, [f"{d:,}" for d in dimensions])
     axes.minorticks_off()
     axes.grid(visible=True, which="major", color="0.9")
     axes.legend(fontsize=8, frameon=False)
-    return figure

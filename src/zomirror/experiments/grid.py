@@ -13,7 +13,7 @@ from zomirror.durable import TRAJECTORY
 from zomirror.experiments.pictures import Network
 from zomirror.experiments.settings import ALGORITHMS, BATCH, ITERATIONS, KINDS, RECOMMENDED, SETTINGS, Algorithm
 
-TELLING = ("adaexpmd", "expmd-1", "expmd-10", "psgd-10", "psgd-100", "recommended")
+TELLING = ("adaexpmd", "expmd-1", "expmd-10", "psgd-10", "psgd-100")
 """What is run first on every image: these tell most of what the paper claims."""
 
 
@@ -34,6 +34,9 @@ class Task:
     """What the model is called, when it is not the bundled one."""
     iterations: int = ITERATIONS
     upscale: int = 1
+    """Every pixel is split into so many squared."""
+    shared: bool = False
+    """Whether the parts of a pixel share its weight, so that splitting it changes nothing but the dimension."""
 
     @property
     def study(self) -> str:
@@ -64,7 +67,7 @@ class Task:
             "radius": type(settings.radius).__name__,
         }
         if self.upscale != 1:
-            known["upscale"] = self.upscale
+            known |= {"upscale": self.upscale, "shared": self.shared}
         if self.algorithm == RECOMMENDED.name:
             known["trajectory"] = TRAJECTORY  # the paper's methods are what they are; this one may get better
         return known
@@ -88,7 +91,7 @@ def grid(
     """Every image x kind x algorithm, such that any beginning of the list is worth having.
 
     `images` holds one image of each class in each row: first the telling algorithms on the first row, then the
-    others on it, then the second row.
+    others on it, the recommended method last, then the second row.
     """
     return [
         Task(data, settings, kind, algorithm.name, index, network.path, network.digest, network.name, iterations)
@@ -103,4 +106,5 @@ def grid(
 def _tiers(algorithms: Iterable[Algorithm]) -> Iterator[list[Algorithm]]:
     given = list(algorithms)
     yield [one for one in given if one.name in TELLING]
-    yield [one for one in given if one.name not in TELLING]
+    yield [one for one in given if one.name not in TELLING and one != RECOMMENDED]
+    yield [one for one in given if one == RECOMMENDED]

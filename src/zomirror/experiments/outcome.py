@@ -34,9 +34,7 @@ class Outcome:
     algorithm: str
     image: int
     label: int
-    network: str
     iterations: int
-    upscale: int
     fun: tuple[float, ...]
     """F after `steps(iterations)` steps, to five digits."""
     valid: bool
@@ -45,16 +43,20 @@ class Outcome:
     """Non-zero coordinates of the last iterate."""
     queries: int
     seconds: float
+    network: str = ""
+    upscale: int = 1
+    shared: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return asdict(self) | {"fun": list(self.fun)}
+        """Plain data for JSON, without what goes without saying."""
+        usual = {item.name: item.default for item in fields(self)}
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
     @classmethod
     def from_dict(cls, document: Any) -> Outcome:
         """The same again; DataError when it is something else."""
         try:
-            found = cls(**{item.name: document[item.name] for item in fields(cls)})
+            found = cls(**{item.name: document[item.name] for item in fields(cls) if item.name in document})
             fun = tuple(float(value) for value in found.fun)
             whole = len(fun) == len(steps(int(found.iterations))) and all(map(math.isfinite, fun))
         except (KeyError, TypeError, ValueError) as error:
@@ -80,6 +82,7 @@ def outcome(task: Task, label: int, result: Result, *, valid: bool, seconds: flo
         network=task.network,
         iterations=task.iterations,
         upscale=task.upscale,
+        shared=task.shared,
         fun=tuple(float(f"{value:.5g}") for value in result.history.fun[at]),
         valid=valid,
         nnz=int(result.history.nnz[-1]),

@@ -9,19 +9,16 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zomirror.experiments.claims import Claim
 from zomirror.experiments.dimension import SCALES, SIDE, TARGET, Growth
-from zomirror.experiments.figures import AXES, draw, draw_growth, svg
+from zomirror.experiments.figures import Drawn
 from zomirror.experiments.settings import QUERIES, Algorithm
 from zomirror.experiments.store import write_whole
 from zomirror.experiments.summary import Group, Panel
 from zomirror.experiments.tables import final_rows
 from zomirror.version import __version__
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NOTES = {
     "printed": "The settings that the paper prints.",
@@ -36,9 +33,7 @@ class Shown:
     """A figure inside the page."""
 
     source: str
-    words: str
-    width: int
-    height: int
+    drawn: Drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +42,6 @@ class Part:
 
     title: str
     note: str
-    last: int
     claims: Sequence[Claim]
     finals: Sequence[Sequence[str]]
     figures: Sequence[Shown]
@@ -55,17 +49,20 @@ class Part:
 
 def write(
     path: Path,
-    panels: Sequence[Panel],
+    figures: Sequence[tuple[Panel, Drawn]],
     claims: Mapping[str, Sequence[Claim]],
     growths: Sequence[Growth] = (),
+    growth_figure: Drawn | None = None,
 ) -> Path:
-    """Write the page of these panels; `claims` are by settings."""
+    """Write the page of these figures; `claims` are by section."""
     from markupsafe import Markup
 
     style = Markup(resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8"))  # noqa: S704
     policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
-    parts = [_part(panels, settings, network, claims) for settings, network in _sections(panels)]
-    parts += [_growth_part(growths)] if growths else []
+    names = dict.fromkeys(section(panel.group) for panel, _ in figures)
+    parts = [_part([pair for pair in figures if section(pair[0].group) == name], claims[name]) for name in names]
+    if growth_figure is not None:
+        parts.append(_growth_part(growths, growth_figure))
     text: str = _template().render(
         title="The paper's experiments, reproduced",
         parts=parts,
@@ -78,24 +75,23 @@ def write(
     return path
 
 
-def _sections(panels: Sequence[Panel]) -> list[tuple[str, str]]:
-    """Settings and networks, in the order in which they come."""
-    return list(dict.fromkeys((panel.group.settings, panel.group.network) for panel in panels))
+def section(group: Group) -> str:
+    """What belongs together on the page: settings, and the network where it is not a bundled one."""
+    return f"{group.settings}-{group.network}" if group.network else group.settings
 
 
-def _part(panels: Sequence[Panel], settings: str, network: str, claims: Mapping[str, Sequence[Claim]]) -> Part:
-    mine = [panel for panel in panels if (panel.group.settings, panel.group.network) == (settings, network)]
-    groups: list[Group] = list(dict.fromkeys(panel.group for panel in mine))
+def _part(figures: Sequence[tuple[Panel, Drawn]], claims: Sequence[Claim]) -> Part:
+    groups: list[Group] = list(dict.fromkeys(panel.group for panel, _ in figures))
+    settings, network = groups[0].settings, groups[0].network
     own = f", network {network}" if network else ""
     note = NOTES[settings] + (f" The network is {network}.onnx." if network else " The networks are the bundled ones.")
     counts = ", ".join(f"{DATA[one.data]} {one.kind}: {one.compared()[0].images}" for one in groups)
     return Part(
         title=f"Settings: {settings}{own}",
         note=f"{note} Images: {counts}.",
-        last=groups[0].iterations,
-        claims=claims.get(f"{settings}-{network}" if network else settings, ()),
+        claims=claims,
         finals=[_final(row) for row in final_rows(groups)],
-        figures=[_shown(draw(panel, axis), _words(panel, axis)) for panel in mine for axis in AXES],
+        figures=[_shown(drawn) for _, drawn in figures],
     )
 
 
@@ -104,32 +100,18 @@ def _final(row: Sequence[Any]) -> list[str]:
     return [DATA[data], kind, Algorithm.named(algorithm).title, *map(str, numbers)]
 
 
-def _words(panel: Panel, axis: str) -> str:
-    """What the picture says, for those who do not see it."""
-    ends = ", ".join(f"{curve.algorithm.title} ends at {curve.mean[-1]:.3g}" for curve in panel.curves)
-    return f"{panel.title}, against {axis}: {ends}"
-
-
-def _growth_part(growths: Sequence[Growth]) -> Part:
+def _growth_part(growths: Sequence[Growth], drawn: Drawn) -> Part:
     dimensions = ", ".join(f"{(SIDE * scale) ** 2:,}" for scale in SCALES)
-    told = "; ".join(
-        f"{one.title}: "
-        + ", ".join(f"{q:,}" if q is not None else "not reached" for q in one.queries)
-        + (f" (η = {', '.join(f'{eta:g}' for eta in one.chosen if eta is not None)})" if one.algorithm.eta else "")
-        for one in growths
-    )
     note = (
         f"PN of MNIST digits, every pixel split into a square, the network behind an average pool: d = {dimensions}. "
-        f"Queries until F(x) / F(start) is {TARGET:g}, medians over {growths[0].images} images. {told}."
+        f"Queries until F(x) / F(start) is {TARGET:g}, medians over {growths[0].images} images. "
     )
-    figure = _shown(draw_growth(growths), f"Queries against the dimension. {told}")
-    return Part("The dimension", note, 0, (), (), (figure,))
+    told = ". ".join(one.words for one in growths)
+    return Part("The dimension", f"{note}{told}.", (), (), (_shown(drawn),))
 
 
-def _shown(figure: Figure, words: str) -> Shown:
-    source = "data:image/svg+xml;base64," + base64.b64encode(svg(figure)).decode()
-    width, height = (int(96 * side) for side in figure.get_size_inches())
-    return Shown(source, words, width, height)
+def _shown(drawn: Drawn) -> Shown:
+    return Shown("data:image/svg+xml;base64," + base64.b64encode(drawn.svg.read_bytes()).decode(), drawn)
 
 
 @cache

@@ -65,6 +65,7 @@ def case(
     mean: tuple[float, ...],
     std: tuple[float, ...],
     upscale: int = 1,
+    shared: bool = False,
 ) -> Case:
     """The PN or PP of an image (height, width) or (height, width, channels)."""
     pixels = image.astype(np.float32) / np.float32(255)
@@ -73,7 +74,7 @@ def case(
     shift, spread = (np.array(side, np.float32).reshape(-1, 1, 1) for side in (mean, std))
     fine = np.repeat(np.repeat((planes - shift) / spread, upscale, axis=1), upscale, axis=2)
     x0 = fine.ravel()
-    weight = settings.weight(data)
+    weight = settings.weight(data) / (upscale**2 if shared else 1)
     if kind == "PP":
         nothing = np.zeros_like(x0)
         lower, upper = np.minimum(x0, 0), np.maximum(x0, 0)

@@ -55,7 +55,17 @@ def run_one(job: Job) -> Outcome | None:
     settings = SETTINGS[task.settings]
     mean, std = SCALING[task.data]
     pixels, label = image(task.data, task.image)
-    posed = case(settings, task.data, task.kind, pixels, label, mean=mean, std=std, upscale=task.upscale)
+    posed = case(
+        settings,
+        task.data,
+        task.kind,
+        pixels,
+        label,
+        mean=mean,
+        std=std,
+        upscale=task.upscale,
+        shared=task.shared,
+    )
     model = opened(task.model)
     started = time.process_time()
     result = minimize(

@@ -9,12 +9,12 @@ from pathlib import Path
 from zomirror.errors import ArgumentError
 from zomirror.experiments import check, dimension
 from zomirror.experiments.claims import Claim, claims
-from zomirror.experiments.figures import draw_growth, save, save_figure
+from zomirror.experiments.figures import AXES, draw_growth, save, save_figure, sheet
 from zomirror.experiments.grid import Task, grid
 from zomirror.experiments.outcome import Outcome
-from zomirror.experiments.page import write
+from zomirror.experiments.page import section, write
 from zomirror.experiments.pictures import chosen, network
-from zomirror.experiments.settings import ITERATIONS
+from zomirror.experiments.settings import ALGORITHMS, ITERATIONS, Algorithm
 from zomirror.experiments.store import Store, read_study
 from zomirror.experiments.summary import Group, group, panels
 from zomirror.experiments.tables import write_tables
@@ -25,10 +25,9 @@ STUDIES = {
     "all": "both of these",
     "dimension": "PN of MNIST digits of 28 x 28, 56 x 56 and 112 x 112 pixels: queries against the dimension",
     "check": "the authors' own models (`check PATH`) against what their solvers and a second implementation gave",
+    "report": "no runs: figures, numbers and the page of what is finished in --out",
 }
 PARTS = {"mnist": ("mnist",), "cifar": ("cifar",), "all": ("mnist", "cifar")}
-DIMENSION_IMAGES = 1
-"""Images per class of the study of the dimension, unless fewer are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,13 @@ class Report:
 
 
 def plan(
-    study: str, settings: str, per_class: int, *, model: Path | None = None, iterations: int = ITERATIONS
+    study: str,
+    settings: str,
+    per_class: int,
+    *,
+    model: Path | None = None,
+    iterations: int = ITERATIONS,
+    algorithms: Sequence[Algorithm] = ALGORITHMS,
 ) -> list[Task]:
     """The runs of a study, in the order in which they are worth having."""
     if study == "dimension":
@@ -55,7 +60,8 @@ def plan(
     tasks = []
     for data in PARTS[study]:
         of = network(data, model)
-        tasks += grid(data, settings, of, chosen(data, of, per_class), iterations=iterations)
+        images = chosen(data, of, per_class)
+        tasks += grid(data, settings, of, images, algorithms=algorithms, iterations=iterations)
     return tasks
 
 
@@ -65,16 +71,19 @@ def report(folder: Path, *, iterations: int = ITERATIONS) -> Report:
     groups = sorted(group(runs, iterations=iterations), key=_order)
     if not groups and not any(one.upscale != 1 for one in runs):
         raise ArgumentError(f"expected finished runs of {iterations} iterations in {folder}, found none")
-    made = {}
-    for settings, name in dict.fromkeys((one.settings, one.network) for one in groups):
-        mine = [one for one in groups if (one.settings, one.network) == (settings, name)]
-        made[f"{settings}-{name}" if name else settings] = claims(mine)
+    names = dict.fromkeys(section(one) for one in groups)
+    made = {name: claims([one for one in groups if section(one) == name]) for name in names}
+    files = write_tables(folder, groups, made)
+    figures = folder / "figures"
     shown = panels(groups)
+    drawn = [(panel, save(panel, axis, figures)) for panel in shown for axis in AXES]
+    for name in made:
+        mine = [panel for panel in shown if section(panel.group) == name]
+        save_figure(sheet(mine), figures / f"all-{name}", f"all panels, settings: {name}")
     growths = dimension.growths(runs, iterations=iterations)
-    files = write_tables(folder, groups, made) + save(shown, folder / "figures")
-    if growths:
-        files += save_figure(draw_growth(growths), folder / "figures" / "dimension")
-    page = write(folder / "reproduction.html", shown, made, growths)
+    words = ". ".join(one.words for one in growths)
+    last = save_figure(draw_growth(growths), figures / "dimension", words) if growths else None
+    page = write(folder / "reproduction.html", drawn, made, growths, last)
     return Report(page, tuple(files), made, tuple(growths))
 
 
