@@ -17,6 +17,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BASE := $(VENV)/.installed-base
 FULL := $(VENV)/.installed-test
+KSERVE := .venv-kserve/.installed
 
 # pip listens to the environment: mirrors and certificates stay, whatever would install elsewhere goes.
 unexport PIP_TARGET PIP_PREFIX PIP_ROOT PIP_NO_DEPS PIP_CONSTRAINT PIP_REQUIREMENT PIP_DRY_RUN PIP_REQUIRE_HASHES
@@ -53,7 +54,7 @@ lint: $(FULL)
 types: $(FULL)
 	$(PY) -m mypy
 
-unit: $(FULL)
+unit: $(FULL) $(KSERVE)
 	@$(PY) -m tests.chromium
 	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=
 	$(PY) -m coverage report --fail-under=$(COVERAGE_FLOOR)
@@ -109,6 +110,19 @@ $(FULL): requirements/test.txt pyproject.toml | $(PY)
 	@$(PY) -m pip check
 	@touch $(BASE) $@
 
+# A real model server for the tests, apart because its pins are not ours; it wants a Python before 3.14.
+$(KSERVE): requirements/kserve.txt
+	@for python in $${PYTHON:-} python3 python3.13 python3.12 python3.11; do \
+	    if command -v "$$python" >/dev/null && "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))'; \
+	    then found="$$python"; break; fi; \
+	done; \
+	[ -n "$${found:-}" ] || { echo "the model server of the tests needs Python 3.11, 3.12 or 3.13:" \
+	    "install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }; \
+	echo "installing requirements/kserve.txt into .venv-kserve: a minute or two, once"; \
+	"$$found" -m venv --clear .venv-kserve
+	@.venv-kserve/bin/python -m pip install -qq --require-hashes -r requirements/kserve.txt
+	@touch $@
+
 # --- lock files: hashes of every file of the public index, no trace of where they were fetched ---------------
 
 # Local wheel folders and extra indexes are left out, so that the hashes hold on every machine.
@@ -120,6 +134,7 @@ lock: $(FULL)
 	$(COMPILE) --build-deps-for=editable --output-file=requirements/base.txt pyproject.toml
 	$(COMPILE) --extra=dev --extra=sklearn --extra=dask --extra=docs --constraint=requirements/base.txt \
 	    --output-file=requirements/test.txt pyproject.toml requirements/torch-needs.in
+	$(COMPILE) --output-file=requirements/kserve.txt requirements/kserve.in
 
 clean:
 	rm -rf build dist site out .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
