@@ -86,8 +86,8 @@ def find_many(
     children = np.random.SeedSequence(seed).spawn(len(places))
     seeds = [int(child.generate_state(1, np.uint64)[0]) for child in children]
     common = {"task": f"{task.name}_many", "members": len(places), "seed": seed, "asked": asked(wanted, classifier)}
-    group = nullcontext() if run_dir is None else RunGroup.open(run_dir, common)
     plan = None if workers is None else Workers.of(workers)
+    group = nullcontext() if run_dir is None else RunGroup.open(run_dir, common)
     with _bar(task.doing, len(places), show=progress) as advance, group as opened:
         shelf = None if opened is None else Shelf(opened)
         kept: dict[str, Any] = {"task": task, "max_sent": max_sent, "shelf": shelf}
