@@ -4,5 +4,6 @@ from zomirror.datasets.cifar10 import cifar10
 from zomirror.datasets.digits import digits
 from zomirror.datasets.fetch import Dataset
 from zomirror.datasets.mnist import mnist
+from zomirror.datasets.survival import Survival, breast_cancer
 
-__all__ = ["Dataset", "cifar10", "digits", "mnist"]
+__all__ = ["Dataset", "Survival", "breast_cancer", "cifar10", "digits", "mnist"]

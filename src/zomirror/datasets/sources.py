@@ -104,10 +104,13 @@ class Pip:
     filename: str
     size: int
     sha256: str
+    options: tuple[str, ...] = ()
+    """More of pip's options, for a wheel that is not of this interpreter or platform."""
 
     def hint(self) -> str:
         """The pip command that downloads the wheel."""
-        return f"pip download --no-deps --only-binary=:all: {self.package}=={self.version}"
+        words = ("pip download --no-deps --only-binary=:all:", *self.options, f"{self.package}=={self.version}")
+        return " ".join(words)
 
     def fetch(self, path: Path, advance: Advance) -> None:
         """Run pip download into a temporary directory and move the wheel to `path`."""
@@ -119,7 +122,7 @@ class Pip:
             # Only wheels: an sdist would run its setup script to tell its metadata.
             options = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--retries=1", "--timeout=20"]
             command = [sys.executable, "-I", "-m", "pip", "--no-input", "--disable-pip-version-check", "download"]
-            command += [*options, f"--dest={into}", f"--requirement={wanted}"]
+            command += [*options, *self.options, f"--dest={into}", f"--requirement={wanted}"]
             _client("pip", command, into, into / self.filename, self.size, advance)
             (into / self.filename).replace(path)
 
