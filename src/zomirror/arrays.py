@@ -27,8 +27,14 @@ def norm2(x: Array) -> float:
     return math.sqrt(float(np.square(x).sum(dtype=np.float64)))
 
 
-def add_product(total: Array, weights: Array, rows: Array) -> None:
-    """total += rows^T weights."""
-    for start in range(0, total.size, COLUMNS):
+def product(weights: Array, rows: Array) -> Array:
+    """rows^T weights, each entry added up in the order of the rows."""
+    width = rows.shape[1]
+    if width <= COLUMNS:
+        total: Array = np.einsum("i,ij->j", weights, rows)
+        return total
+    total = np.empty(width, rows.dtype)
+    for start in range(0, width, COLUMNS):
         part = slice(start, start + COLUMNS)
-        total[part] += np.einsum("i,ij->j", weights, rows[:, part])
+        np.einsum("i,ij->j", weights, rows[:, part], out=total[part])
+    return total

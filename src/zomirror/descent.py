@@ -92,4 +92,4 @@ class MirrorDescent:
             pace = self.step.advance(state.pace, self.mirror, x, x_next, eta)
             stationarity = eta * norm2(x - x_next)
         last = Measured(x, f, eta, stationarity)
-        return replace(state, t=state.t + 1, x=x_next, memory=memory, pace=pace, last=last)
+        return State(problem, state.key, state.t + 1, x_next, memory, pace, last)

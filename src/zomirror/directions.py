@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,15 @@ class Directions(Protocol):
         ...
 
 
+@runtime_checkable
+class Columns(Protocol):
+    """Directions any columns of which can be made alone, so that a row need not fit into the cache."""
+
+    def fill_columns(self, out: Array, key: Key, t: int, start: int, scale: float, first: int, d: int) -> None:
+        """Like fill, of the columns first, first + 1, ... of rows of d entries; `first` is a multiple of 256."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Rademacher:
     """Entries +1 or -1 with equal chance: one random bit each."""
@@ -41,18 +50,19 @@ class Rademacher:
         return 1.0
 
     def fill(self, out: Array, key: Key, t: int, start: int, scale: float) -> None:
-        """A row takes whole counters (256 bits), so that each row starts on one of its own."""
-        rows, d = out.shape
-        counters = -(-d // 256)
-        words = _words(key, t, start * counters, rows * counters * 4)
-        used = -(-d // 8)
-        octets = words.astype("<u8", copy=False).view(np.uint8).reshape(rows, -1)[:, :used]
-        table = _signs(out.dtype) * out.dtype.type(scale)
-        if d % 8 == 0 and out.flags.c_contiguous:
+        """All columns."""
+        self.fill_columns(out, key, t, start, scale, 0, out.shape[1])
+
+    def fill_columns(self, out: Array, key: Key, t: int, start: int, scale: float, first: int, d: int) -> None:
+        """A row takes whole counters (256 bits), so that each row, and each 256 columns of it, starts on one."""
+        rows, width = out.shape
+        octets, used = _octets(key, t, start, rows, first, width, d), -(-width // 8)
+        table = _signs(out.dtype, scale)
+        if width % 8 == 0 and out.flags.c_contiguous:
             # mode="clip" writes into out directly, where "raise" would go through a buffer.
-            np.take(table, octets, axis=0, out=out.reshape(rows, used, 8), mode="clip")
+            table.take(octets, axis=0, out=out.reshape(rows, used, 8), mode="clip")
         else:
-            out[:] = np.take(table, octets, axis=0).reshape(rows, used * 8)[:, :d]
+            out[:] = table.take(octets, axis=0, mode="clip").reshape(rows, used * 8)[:, :width]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +154,45 @@ def _generator(key: Key, counter: tuple[int, int, int, int]) -> np.random.Genera
 
     Moving one generator costs 2 us where making one costs 19, as much as a row of directions.
     """
-    if not hasattr(_thread, "generator"):
-        _thread.generator = np.random.Generator(np.random.Philox(0))
-        _thread.place = _thread.generator.bit_generator.state
-    place = _thread.place
+    try:
+        generator, place = _thread.generator
+    except AttributeError:
+        generator = np.random.Generator(np.random.Philox(0))
+        place = generator.bit_generator.state
+        _thread.generator = generator, place
     place["state"]["key"][:] = key
     place["state"]["counter"][:] = counter
-    _thread.generator.bit_generator.state = place  # a fresh place: its buffer of words is empty
-    generator: np.random.Generator = _thread.generator
-    return generator
+    generator.bit_generator.state = place  # a fresh place: its buffer of words is empty
+    moved: np.random.Generator = generator
+    return moved
 
 
-@lru_cache(maxsize=4)
-def _signs(dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The eight signs that each byte stands for: bit 0 first, 0 -> +1, 1 -> -1."""
+def _octets(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> NDArray[np.uint8]:
+    """The bytes whose bits are the signs of these rows and columns.
+
+    The last ones are kept: a batch that is told right after it was asked needs them a second time.
+    """
+    wanted = (key, t, start, rows, first, width, d)
+    kept: tuple[object, NDArray[np.uint8]] = getattr(_thread, "octets", (None, _NOTHING))
+    if kept[0] == wanted:
+        return kept[1]
+    counters, within = -(-d // 256), -(-width // 256)
+    if within == counters:
+        words = _words(key, t, start * counters, rows * counters * 4)
+    else:
+        words = np.concatenate([_words(key, t, (start + j) * counters + first // 256, within * 4) for j in range(rows)])
+    octets = words.astype("<u8", copy=False).view(np.uint8).reshape(rows, -1)[:, : -(-width // 8)]
+    _thread.octets = (wanted, octets)
+    return octets
+
+
+_NOTHING = np.empty((0, 0), np.uint8)
+
+
+@lru_cache(maxsize=16)
+def _signs(dtype: np.dtype[Any], scale: float) -> NDArray[Any]:
+    """The eight signs that each byte stands for, times scale: bit 0 first, 0 -> +1, 1 -> -1."""
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-    table = (1 - 2 * bits.astype(np.int8)).astype(dtype)
+    table: NDArray[Any] = (1 - 2 * bits.astype(np.int8)).astype(dtype) * dtype.type(scale)
     table.flags.writeable = False
     return table

@@ -10,14 +10,35 @@ u + beta expm1(u) = s, whose root Halley's iteration finds from above in a fixed
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zomirror.arrays import Array
 
-HALLEY_STEPS = {np.dtype(np.float32): 3, np.dtype(np.float64): 4}
 WIDE = 16.5  # v = expm1(u)/d carries u's absolute error: beyond this u, float32 no longer gives 1e-6
 SLACK = 1e-3  # the cap stays above the equation's value at the bound, whatever the rounding
+
+
+class Real(NamedTuple):
+    """What holds for all vectors of one float type. A ufunc takes an array () twice as fast as a number."""
+
+    one: NDArray[Any]
+    half: NDArray[Any]
+    largest: float
+    ceiling: float
+    """expm1 of this is finite, with room for the sums that follow."""
+    halley_steps: int
+
+
+def _real(dtype: type[np.floating[Any]], halley_steps: int) -> Real:
+    largest = np.finfo(dtype).max
+    return Real(np.array(1, dtype), np.array(0.5, dtype), float(largest), float(np.log(largest) - 1), halley_steps)
+
+
+REALS = {np.dtype(np.float32): _real(np.float32, 3), np.dtype(np.float64): _real(np.float64, 4)}
 
 
 def log1p(t: Array) -> Array:
@@ -26,8 +47,9 @@ def log1p(t: Array) -> Array:
     ln(w) + (t - (w - 1))/w with w = 1 + t mends what rounding took from w; numpy's own log1p takes four times as
     long, for its logarithm is vectorised and its log1p is not.
     """
-    w = t + 1
-    t -= w - 1
+    one = REALS[t.dtype].one
+    w = t + one
+    t -= w - one
     t /= w
     t += np.log(w, out=w)
     return t
@@ -41,78 +63,85 @@ def solve(
     `reach` is at least every finite bound: what would end beyond it is clipped anyway, and is not computed.
     """
     s = np.abs(z)
-    s -= a
+    s -= np.array(a, s.dtype)
+    top = math.inf
     if reach < math.inf:
-        np.minimum(s, s.dtype.type(math.log1p(d * reach) + b * reach + SLACK), out=s)
+        cap = np.array(math.log1p(d * reach) + b * reach + SLACK, s.dtype)
+        np.minimum(s, cap, out=s)
+        top = float(cap)
     on = s > 0
     active = np.count_nonzero(on)
     if active == s.size:
-        y = np.copysign(_magnitude(s, b, d), z)
+        y = _magnitude(s, b, d, top)
+        np.copysign(y, z, out=y)
     else:
         # Where most coordinates are zero (the usual late iterate) the rest costs nothing.
         y = np.zeros_like(s)
         if active:
-            y[on] = np.copysign(_magnitude(s[on], b, d), z[on])
-    np.clip(y, lower, upper, out=y)
+            y[on] = np.copysign(_magnitude(s[on], b, d, top), z[on])
+    np.maximum(y, lower, out=y)
+    np.minimum(y, upper, out=y)
     return y
 
 
-def _magnitude(s: Array, b: float, d: float) -> Array:
-    """v > 0 with log1p(d v) + b v = s, for s > 0; values beyond the dtype's range end near its largest."""
-    if s.dtype == np.float32 and s.max() > WIDE:
-        limit = np.finfo(np.float32).max
-        narrowed: Array = np.minimum(_magnitude(s.astype(np.float64), b, d), limit).astype(np.float32)
+def _magnitude(s: Array, b: float, d: float, top: float) -> Array:
+    """v > 0 with log1p(d v) + b v = s, for 0 < s <= top; values beyond the dtype's range end near its largest.
+
+    It may work in the memory of s.
+    """
+    dtype = s.dtype
+    one, half, largest, ceiling, steps = REALS[dtype]
+    if dtype == np.float32 and top > WIDE and s.max() > WIDE:
+        narrowed: Array = np.minimum(_magnitude(s.astype(np.float64), b, d, top), largest).astype(np.float32)
         return narrowed
-    real = s.dtype.type
-    # expm1 of this is finite, with room for the sums below.
-    ceiling = real(np.log(np.finfo(s.dtype).max) - 1)
-    beta = real(b / d)
+    beta = np.array(b / d, dtype)
     if beta == 0:
-        v: Array = np.expm1(np.minimum(s, ceiling))
+        v: Array = np.expm1(np.minimum(s, dtype.type(ceiling)))
         v /= d
         return v
-    most = float(ceiling) + float(beta) * math.expm1(float(ceiling))  # where the root u is the ceiling
-    if most < float(np.finfo(s.dtype).max):
-        np.minimum(s, real(most), out=s)
-    with np.errstate(over="ignore"):
+    if top > ceiling:
+        most = ceiling + float(beta) * math.expm1(ceiling)  # where the root u is the ceiling
+        if most < largest:
+            np.minimum(s, dtype.type(most), out=s)
+    # Both starts are above the root: s/(1 + beta), and log1p(s/beta), whose quotient may overflow.
+    with nullcontext() if top < largest * float(beta) else np.errstate(over="ignore"):
         u = s / beta
-        u += 1
+        u += one
         np.log(u, out=u)
-    np.minimum(u, s / (1 + beta), out=u)  # both are above the root
-    np.minimum(u, ceiling, out=u)
-    e, q, r, r1 = (np.empty_like(u) for _ in range(4))
-    steps = HALLEY_STEPS[s.dtype]
+    e, q, r, r1 = np.empty((4, s.size), dtype)
+    np.minimum(u, np.divide(s, beta + one, out=r), out=u)
+    if top > ceiling:
+        np.minimum(u, dtype.type(ceiling), out=u)
     for step in range(steps):
         if step < steps - 1:  # exp(u) - 1 will do on the way: it loses digits of small u that the last step brings
             np.exp(u, out=e)
-            e -= 1
+            e -= one
         else:
             np.expm1(u, out=e)
-        # u -= 2 r r1 / (2 r1^2 - r (beta + q)), with q = beta expm1(u), r = u + q - s and r1 = 1 + beta + q
+        # u -= r r1 / (r1^2 - r (beta + q)/2), with q = beta expm1(u), r = u + q - s and r1 = 1 + beta + q
         np.multiply(e, beta, out=q)
         np.add(u, q, out=r)
         r -= s
         q += beta
-        np.add(q, 1, out=r1)
+        np.add(q, one, out=r1)
         q *= r
+        q *= half
         r *= r1
-        r += r
         r1 *= r1
-        r1 += r1
         r1 -= q
         r /= r1
         u -= r
     # expm1 at the mended u, from the last one: e + (e + 1) expm1(-r), where r is by now far below 1e-3.
-    np.add(e, 1, out=q)
+    np.add(e, one, out=q)
     q *= r
-    r /= 2
-    r -= 1
+    r *= half
+    r -= one
     q *= r
     e += q
     # Two ways back from u to v; each is free of cancellation where it is used.
     s -= u
-    s /= real(b)
+    s /= np.array(b, dtype)
     np.multiply(e, beta, out=r)
-    e /= real(d)
+    e /= np.array(d, dtype)
     np.copyto(s, e, where=r <= u)
     return s

@@ -123,4 +123,5 @@ class TwoPoint:
             raise ArgumentError("expected the query that ask() gave")
         at_x, at_moved = values[: base.count], values[base.count :]
         slopes = (at_moved - at_x) * (stream.delta / (moved.count * moved.radius))
-        return Estimate(float(np.mean(at_x)), stream.combine(slopes)), None
+        f = float(at_x[0]) if base.count == 1 else float(np.mean(at_x))
+        return Estimate(f, stream.combine(slopes)), None

@@ -19,6 +19,7 @@ from zomirror.entropy import log1p, solve
 from zomirror.errors import ArgumentError
 from zomirror.penalty import ElasticNet
 
+Side = Array | float
 CHUNK = 1 << 13  # coordinates a separable step works on at a time: its scratch stays in the cache
 
 
@@ -54,17 +55,27 @@ class Entropy:
 
     def step(self, x: Array, g: Array, eta: float, h: ElasticNet, box: Box) -> Array:
         """Coordinate by coordinate: sign(z) v with log1p(v/b) + (l2/eta) v = |z| - l1/eta, clipped to the box."""
-        y, inverse = np.empty_like(x), x.size / self.width
+        if x.size <= CHUNK:
+            return self._part(x, g, eta, h, box.lower, box.upper, box.reach, x.size)
+        y = np.empty_like(x)
         for start in range(0, x.size, CHUNK):
             part = slice(start, start + CHUNK)
             lower = box.lower[part] if isinstance(box.lower, np.ndarray) else box.lower
             upper = box.upper[part] if isinstance(box.upper, np.ndarray) else box.upper
-            z = np.abs(x[part])
-            z *= inverse
-            z = np.copysign(log1p(z), x[part])
-            z -= g[part] / eta
-            y[part] = solve(z, h.l1 / eta, h.l2 / eta, inverse, lower, upper, box.reach)
+            y[part] = self._part(x[part], g[part], eta, h, lower, upper, box.reach, x.size)
         return y
+
+    def _part(
+        self, x: Array, g: Array, eta: float, h: ElasticNet, lower: Side, upper: Side, reach: float, d: int
+    ) -> Array:
+        """The step of some of the d coordinates."""
+        inverse = d / self.width
+        z = np.abs(x)
+        z *= np.array(inverse, z.dtype)
+        log1p(z)
+        np.copysign(z, x, out=z)
+        z -= g / np.array(eta, z.dtype)
+        return solve(z, h.l1 / eta, h.l2 / eta, inverse, lower, upper, reach)
 
     def movement(self, x: Array, y: Array) -> float:
         """|y - x|_1 / (max(|x|_1, |y|_1) + width)."""
@@ -133,7 +144,7 @@ class PNorm:
 
 
 def _norm1(x: Array) -> float:
-    return float(np.abs(x).sum(dtype=np.float64))
+    return float(np.add.reduce(np.abs(x), dtype=np.float64))
 
 
 def _norm(x: Array, p: float) -> float:

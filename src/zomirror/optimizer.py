@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -266,7 +267,7 @@ class _Trace:
         nnz = int(np.count_nonzero(x))
         self.latest = Intermediate(x, f + h, f, nfev, state.t, eta, stationarity, nnz)
         self._rows.append((nfev, f + h, f, eta, stationarity, nnz))
-        if np.isfinite(stationarity):
+        if math.isfinite(stationarity):
             self.stationarity = stationarity
         if self._is_better(state):
             self.chosen = self.latest

@@ -124,15 +124,16 @@ class Oracle:
         """The values of the query's points; refused whole when the budget does not hold it."""
         if not aside:
             self._refuse_beyond(len(query))
-        values = np.empty(len(query))
-        for start, stop in query.blocks():
-            recorded = self.ledger.recall(stop - start, aside=aside)
-            if recorded is None:
-                if aside:  # those that are recorded have been counted
-                    self._refuse_beyond(stop - start)
-                recorded = self._ask(query, start, stop, aside=aside)
-            values[start:stop] = recorded
-        return values
+        parts = [self._block(query, start, stop, aside=aside) for start, stop in query.blocks()]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _block(self, query: Query, start: int, stop: int, *, aside: bool) -> Values:
+        recorded = self.ledger.recall(stop - start, aside=aside)
+        if recorded is not None:
+            return recorded
+        if aside:  # those that are recorded have been counted
+            self._refuse_beyond(stop - start)
+        return self._ask(query, start, stop, aside=aside)
 
     def _refuse_beyond(self, rows: int) -> None:
         if rows > self.remaining:
@@ -230,5 +231,8 @@ def checked_values(answer: Any, rows: int, first: int = 0) -> Values:
 
 def nonfinite_rows(values: Values) -> str:
     """`row 3` or `rows 1, 2 and 7 more` for the values that are NaN or infinite; empty when all are finite."""
-    bad = np.flatnonzero(~np.isfinite(values))
-    return f"{values[bad[0]]} in {some(bad, 'row')} of the batch" if bad.size else ""
+    finite = np.isfinite(values)
+    if finite.all():
+        return ""
+    bad = np.flatnonzero(~finite)
+    return f"{values[bad[0]]} in {some(bad, 'row')} of the batch"

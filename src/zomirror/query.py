@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array, Indices, Values, add_product
+from zomirror.arrays import Array, Indices, Values, product
 from zomirror.box import Box
-from zomirror.directions import Directions, Key
+from zomirror.directions import Columns, Directions, Key
 
 MAX_BLOCK_BYTES = 1 << 26
+"""A block of points, unless said otherwise."""
+PATCH_BYTES = 1 << 21
+"""How much of a block is worked on at a time: it stays in the cache from one pass over it to the next."""
+STRIP = 1 << 16
+"""How many columns, where a row is larger than that."""
 MAX_BLOCK_ROWS = 1 << 20  # no more than one record of a journal holds, so that a killed run has a block whole or not
 
 
@@ -47,40 +51,89 @@ class Stream:
         """E[<g, u> u] = g / delta on the coordinates that are moved."""
         return self.directions.delta(self.width)
 
-    def rows(self, start: int, stop: int, *, out: Array | None = None) -> Array:
+    def rows(self, start: int, stop: int) -> Array:
         """u_start .. u_{stop-1} on the moved coordinates: (stop - start, width)."""
-        block = np.empty((stop - start, self.width), self.dtype) if out is None else out
-        if self.width:  # else every coordinate is fixed, and no direction is left
-            self.directions.fill(block, self.key, self.t, start, 1.0)
+        block = np.empty((stop - start, self.width), self.dtype)
+        self._fill(block, start, 1.0, 0)
         return block
 
     def add(self, base: Array, radius: float, start: int, out: Array) -> None:
         """Out = base + radius u_j for the rows j = start, start + 1, ..."""
-        if self.free is None:
+        if self.free is not None:
+            self._add_free(base, radius, start, out)
+        elif out.nbytes <= PATCH_BYTES:
             self.directions.fill(out, self.key, self.t, start, radius)
             out += base
         else:
-            out[:] = base
-            if self.width:
-                moved = _scratch(len(out), self.width, self.dtype)
-                self.directions.fill(moved, self.key, self.t, start, radius)
-                moved += base[self.free]
-                out[:, self.free] = moved
+            self._add_patches(base, radius, start, out)
+
+    def _add_patches(self, base: Array, radius: float, start: int, out: Array) -> None:
+        strip = self._strip
+        for low, high in self._patches(len(out), strip):
+            for first in range(0, self.width, strip):
+                part = out[low:high, first : first + strip]
+                self._fill(part, start + low, radius, first)
+                part += base[first : first + strip]
+
+    def _add_free(self, base: Array, radius: float, start: int, out: Array) -> None:
+        out[:] = base
+        if self.width:
+            home = base[self.free]
+            for low, high in self._patches(len(out), self.width):
+                moved = _scratch(high - low, self.width, self.dtype)
+                self._fill(moved, start + low, radius, 0)
+                moved += home
+                out[low:high, self.free] = moved
 
     def combine(self, weights: Values) -> Array:
-        """U^T weights, as a vector of all d coordinates."""
-        total = np.zeros(self.width, self.dtype)
-        for start, stop in self._blocks():
-            block = self.rows(start, stop, out=_scratch(stop - start, self.width, self.dtype))
-            add_product(total, weights[start:stop].astype(self.dtype), block)
+        """U^T weights, as a vector of all d coordinates; added up in the points' own type, row after row."""
+        scaled, size = weights.astype(self.dtype), self.count * self.width * self.dtype.itemsize
+        if 0 < size <= min(PATCH_BYTES, self.max_block_bytes):
+            rows = _scratch(self.count, self.width, self.dtype)
+            self.directions.fill(rows, self.key, self.t, 0, 1.0)
+            return self.scatter(product(scaled, rows))
+        total, strip = np.zeros(self.width, self.dtype), self._strip
+        for first in range(0, self.width, strip):
+            part = total[first : first + strip]
+            for start, stop in blocks(self.count, self.width, self.dtype, self.max_block_bytes):
+                part += self._product(scaled, start, stop, first, part.size)
         return self.scatter(total)
 
     def scatter(self, moved: Array) -> Array:
         """The vector of all d coordinates with these values on the moved ones, zero elsewhere."""
         return scattered(moved, self.free, self.d)
 
-    def _blocks(self) -> Iterator[tuple[int, int]]:
-        return blocks(self.count, self.width, self.dtype, self.max_block_bytes)
+    def _product(self, weights: Array, start: int, stop: int, first: int, width: int) -> Array:
+        """The sum of weights_j u_j over the rows start .. stop-1, in some of the columns."""
+        sums: Array | None = None
+        for low, high in self._patches(stop - start, width):
+            # What was summed so far is one more row, of weight one: so the sum has one order, however it is cut.
+            carried = 0 if sums is None else 1
+            rows = _scratch(carried + high - low, width, self.dtype)
+            self._fill(rows[carried:], start + low, 1.0, first)
+            part = weights[start + low : start + high]
+            if sums is not None:
+                rows[0] = sums
+                part = np.concatenate((_ONE.astype(self.dtype), part))
+            sums = product(part, rows)
+        return np.zeros(width, self.dtype) if sums is None else sums
+
+    def _fill(self, out: Array, start: int, scale: float, first: int) -> None:
+        if out.shape[1] == self.width:
+            if self.width:  # else every coordinate is fixed, and no direction is left
+                self.directions.fill(out, self.key, self.t, start, scale)
+        elif isinstance(self.directions, Columns):
+            self.directions.fill_columns(out, self.key, self.t, start, scale, first, self.width)
+
+    @property
+    def _strip(self) -> int:
+        """How many columns are made at a time: all, unless a row is larger than the cache and can be made in parts."""
+        large = self.width * self.dtype.itemsize > PATCH_BYTES and isinstance(self.directions, Columns)
+        return STRIP if large else max(1, self.width)
+
+    def _patches(self, rows: int, width: int) -> Iterator[tuple[int, int]]:
+        """The rows that are made at a time."""
+        return blocks(rows, width, self.dtype, PATCH_BYTES)
 
 
 class Moves(Protocol):
@@ -120,8 +173,14 @@ class Query:
     clip: Box | None = None
     max_block_bytes: int = MAX_BLOCK_BYTES
 
+    count: int = field(init=False, repr=False)
+    """How many points."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", sum([segment.count for segment in self.segments]))
+
     def __len__(self) -> int:
-        return sum(segment.count for segment in self.segments)
+        return self.count
 
     @property
     def d(self) -> int:
@@ -163,11 +222,11 @@ class Query:
 
     def _within(self, start: int, stop: int) -> Iterator[tuple[Segment, int, int, int]]:
         """The segments that meet rows start .. stop-1: (segment, from row, to row, its first row)."""
-        ends = accumulate(segment.count for segment in self.segments)
-        for segment, end in zip(self.segments, ends, strict=True):
-            low, high = max(start, end - segment.count), min(stop, end)
-            if low < high:
-                yield segment, low, high, end - segment.count
+        end = 0
+        for segment in self.segments:
+            first, end = end, end + segment.count
+            if first < stop and start < end and start < stop:
+                yield segment, max(start, first), min(stop, end), first
 
 
 def scattered(moved: Array, free: Indices | None, d: int) -> Array:
@@ -187,13 +246,14 @@ def blocks(count: int, width: int, dtype: np.dtype[Any], max_bytes: int) -> Iter
 
 
 _thread = threading.local()
+_ONE = np.ones(1)
 
 
 def _scratch(rows: int, width: int, dtype: np.dtype[Any]) -> Array:
     """An uninitialised block that the next call in this thread reuses: fresh pages cost more than filling them."""
     need = rows * width * dtype.itemsize
     buffer = getattr(_thread, "buffer", None)
-    if buffer is None or buffer.size < need or buffer.size > 4 * need + MAX_BLOCK_BYTES:
+    if buffer is None or buffer.size < need or buffer.size > 4 * need + 4 * PATCH_BYTES:
         buffer = _thread.buffer = np.empty(need, np.uint8)
     block: Array = buffer[:need].view(dtype).reshape(rows, width)
     return block
