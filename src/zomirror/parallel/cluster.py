@@ -24,6 +24,8 @@ _KILL = 5.0
 class ClusterSlot:
     """One thread of one worker."""
 
+    start_time = 0.0
+
     def __init__(self, crew: ClusterCrew, address: str) -> None:
         self._crew = crew
         self.address = address
@@ -44,10 +46,13 @@ class ClusterSlot:
 
     def submit(self, unit: Unit) -> Future[Outcome]:
         """Start a unit."""
-        unit.work.packed()
         running: Future[Outcome] = self._executor.submit(run_unit, unit)
         self._running = running
         return running
+
+    def has_begun(self) -> bool:
+        """At once: only a worker that has answered is given something."""
+        return True
 
     def lost(self) -> str | None:
         """A worker that left, or whose heart does not beat."""

@@ -14,6 +14,7 @@ class GivenSlot:
     """One of the units that the executor may have under way."""
 
     pid = None
+    start_time = 0.0
 
     def __init__(self, executor: Any) -> None:
         self._executor = executor
@@ -30,6 +31,10 @@ class GivenSlot:
             )
         self._running = running
         return running
+
+    def has_begun(self) -> bool:
+        """Once the executor says so."""
+        return self._running is not None and self._running.running()
 
     def lost(self) -> None:
         """A foreign worker tells nothing of itself."""

@@ -21,6 +21,7 @@ class LocalSlot:
     """One process."""
 
     pid = None
+    start_time = 60.0
 
     def __init__(self, silence: float) -> None:
         from loky import ProcessPoolExecutor
@@ -34,10 +35,13 @@ class LocalSlot:
 
     def submit(self, unit: Unit) -> Future[Outcome]:
         """Start a unit."""
-        unit.work.packed()  # a function that cannot be pickled is the caller's error, not the worker's
         running: Future[Outcome] = self._executor.submit(run_unit, unit)
         self._running = running
         return running
+
+    def has_begun(self) -> bool:
+        """Once the process has started: it may take its time for that."""
+        return self._who.done()
 
     def lost(self) -> str | None:
         """A process that was seen stopped for a while, look after look; one that died says so by itself.
@@ -48,10 +52,13 @@ class LocalSlot:
         return "its worker was stopped" if self._strikes > self._strikes_out else None
 
     def interrupt(self) -> bool:
-        """SIGTERM, which a durable run takes as the wish to stop cleanly."""
-        if pid := self._process():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+        """SIGTERM, which a durable run takes as the wish to stop cleanly; a process not yet up has begun nothing."""
+        pid = self._process()
+        if pid is None:
+            self.end()
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
         return True
 
     def end(self) -> None:

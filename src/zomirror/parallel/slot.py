@@ -17,8 +17,17 @@ class Slot(Protocol):
         """The only process that may run the units of this slot, where the engine would choose others."""
         ...
 
+    @property
+    def start_time(self) -> float:
+        """Seconds that its worker may take to start."""
+        ...
+
     def submit(self, unit: Unit) -> Future[Outcome]:
         """Start a unit; whatever is raised says that it was not started."""
+        ...
+
+    def has_begun(self) -> bool:
+        """Whether the unit is being run, as far as one can tell; its time counts from then."""
         ...
 
     def lost(self) -> str | None:

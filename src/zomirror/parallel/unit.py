@@ -70,6 +70,11 @@ class Outcome:
     error: Exception | None = None
     refused: bool = False
 
+    @property
+    def result(self) -> Any:
+        """The value, or the exception itself."""
+        return self.value if self.error is None else self.error
+
     def __reduce__(self) -> tuple[Callable[..., Outcome], tuple[Any, ...]]:
         said = f"{type(self.error).__name__}: {self.error}"
         try:

@@ -40,9 +40,7 @@ class Workers:
             positive("deadline", self.deadline)
         positive("silence", self.silence)
         positive_integer("attempts", self.attempts)
-        if self.count is not None or self.scheduler is not None or self.dask_client is not None:
-            return
-        if not (self.where is None or self.is_executor or callable(self.where)):
+        if self.is_foreign and not (self.where is None or self.is_executor or callable(self.where)):
             raise ArgumentTypeError(f"expected workers, got {self.where!r}: {_FORMS}")
 
     @classmethod
@@ -87,10 +85,14 @@ class Workers:
         return isinstance(self.where, Executor) or callable(getattr(self.where, "submit", None))
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether somebody else's executor or map does the work, of which nothing is known."""
+        return self.count is None and self.scheduler is None and self.dask_client is None
+
+    @property
     def is_map(self) -> bool:
         """Whether all units are given away by one call."""
-        known = self.count is not None or self.scheduler is not None or self.dask_client is not None
-        return not known and not self.is_executor and callable(self.where)
+        return self.is_foreign and not self.is_executor and callable(self.where)
 
     @property
     def serial(self) -> bool:
@@ -100,5 +102,4 @@ class Workers:
     @property
     def patience(self) -> float | None:
         """What a unit may take: the deadline, or a day where a silence would not be noticed."""
-        ours = self.count is not None or self.scheduler is not None or self.dask_client is not None
-        return self.deadline if ours or self.deadline is not None else _DAY
+        return _DAY if self.is_foreign and self.deadline is None else self.deadline
