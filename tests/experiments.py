@@ -54,7 +54,7 @@ GOOD: dict[str, Shape] = {
     "expmd-1": falling(0.05, 45),
     "expmd-10": falling(0.2, 200),
     "psgd-1": falling(0.3),
-    "psgd-10": falling(0.06, 120),
+    "psgd-10": falling(0.053, 120),
     "recommended": falling(0.04, 20),
 }
 """What the paper claims of PN on MNIST."""

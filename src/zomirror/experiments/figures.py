@@ -30,7 +30,8 @@ def draw(panel: Panel, axis: str = "iterations") -> Figure:
     """One panel against iterations or queries."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.2, 3.9), layout="constrained")
+    figure = Figure(figsize=(5.2, 3.9))
+    figure.subplots_adjust(left=0.15, right=0.98, bottom=0.13, top=0.93)  # a layout engine would draw twice
     _panel(figure.subplots(), panel, axis)
     return figure
 
@@ -40,7 +41,9 @@ def sheet(panels: Sequence[Panel], axis: str = "iterations", *, columns: int = 3
     from matplotlib.figure import Figure
 
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(4.6 * columns, 3.5 * rows), layout="constrained")
+    figure = Figure(figsize=(4.6 * columns, 3.7 * rows))
+    edge = 0.12 / rows
+    figure.subplots_adjust(left=0.05, right=0.99, bottom=edge, top=1 - edge / 2, wspace=0.2, hspace=0.28)
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, panel in zip(grid.flat, panels, strict=False):
         _panel(axes, panel, axis)
@@ -88,7 +91,8 @@ def _panel(axes: Axes, panel: Panel, axis: str) -> None:
         look = _look(curve.algorithm, panel.topic)
         low, high = curve.band
         axes.fill_between(across, low, high, color=look["color"], alpha=0.13, linewidth=0)
-        axes.plot(across, curve.mean, label=curve.algorithm.title, linewidth=1.8, **look)
+        label = curve.algorithm.title if panel.topic == "convergence" else f"η = {curve.algorithm.eta:,.0f}"
+        axes.plot(across, curve.mean, label=label, linewidth=1.8, **look)
     for mark in panel.marks:
         at = mark.step if axis == "iterations" else group.queries[group.at(mark.step)]
         colour = _look(mark.algorithm, panel.topic)["color"]
@@ -102,7 +106,7 @@ def _panel(axes: Axes, panel: Panel, axis: str) -> None:
     else:
         axes.set(xlabel=f"iterations ({group.queries[1]:.0f} queries each)" if len(across) > 1 else "iterations")
     axes.grid(visible=True, which="major", color="0.9")
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=8, framealpha=0.7, edgecolor="none", handlelength=2.6)
 
 
 def _look(algorithm: Algorithm, topic: str) -> dict[str, Any]:

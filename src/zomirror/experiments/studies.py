@@ -79,7 +79,7 @@ def report(folder: Path, *, iterations: int = ITERATIONS) -> Report:
     drawn = [(panel, save(panel, axis, figures)) for panel in shown for axis in AXES]
     for name in made:
         mine = [panel for panel in shown if section(panel.group) == name]
-        save_figure(sheet(mine), figures / f"all-{name}", f"all panels, settings: {name}")
+        sheet(mine).savefig(figures / f"all-{name}.png", dpi=120, metadata={"Software": None})
     growths = dimension.growths(runs, iterations=iterations)
     words = ". ".join(one.words for one in growths)
     last = save_figure(draw_growth(growths), figures / "dimension", words) if growths else None
