@@ -91,8 +91,8 @@ def _panel(axes: Axes, panel: Panel, axis: str) -> None:
         look = _look(curve.algorithm, panel.topic)
         low, high = curve.band
         axes.fill_between(across, low, high, color=look["color"], alpha=0.13, linewidth=0)
-        label = curve.algorithm.title if panel.topic == "convergence" else f"η = {curve.algorithm.eta:,.0f}"
-        axes.plot(across, curve.mean, label=label, linewidth=1.8, **look)
+        name = curve.algorithm.title if panel.topic == "convergence" else f"η = {curve.algorithm.eta:,.0f}"
+        axes.plot(across, curve.mean, label=name, linewidth=1.8, **look)
     for mark in panel.marks:
         at = mark.step if axis == "iterations" else group.queries[group.at(mark.step)]
         colour = _look(mark.algorithm, panel.topic)["color"]
