@@ -46,6 +46,22 @@ def test_rows_do_not_depend_on_their_blocks(
         assert part.tobytes() == whole[low:high].tobytes()
 
 
+@given(
+    d=st.integers(1, 3_000),
+    first=st.integers(0, 11),
+    width=st.integers(1, 3_000),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_columns_made_alone_are_the_same_bits(d: int, first: int, width: int, dtype: Any) -> None:
+    first = min(256 * first, 256 * ((d - 1) // 256))
+    width = min(width, d - first)
+    part = np.empty((3, width), dtype)
+    zm.rademacher.fill_columns(part, KEY, 3, 5, 0.5, first, d)
+    whole = np.empty((3, d), dtype)
+    zm.rademacher.fill(whole, KEY, 3, 5, 0.5)
+    assert part.tobytes() == np.ascontiguousarray(whole[:, first : first + width]).tobytes()
+
+
 @pytest.mark.parametrize("directions", DIRECTIONS, ids=str)
 def test_rows_made_by_many_threads_are_the_same(directions: Directions) -> None:
     wanted = rows(directions, 200, 50)

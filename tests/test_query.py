@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zomirror as zm
+import zomirror.query as queries
 from tests.conftest import DIRECTIONS
 from zomirror.directions import Directions, key_of
 from zomirror.query import Query, Segment, Stream, blocks
@@ -126,3 +127,60 @@ def test_an_answer_is_not_changed_by_the_next_one() -> None:
     kept = first.copy()
     other.combine(np.ones(9))
     assert (first == kept).all()
+
+
+@pytest.mark.parametrize("directions", DIRECTIONS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_block_bytes", [1, 9_000, 1 << 26])
+def test_what_stays_in_the_cache_is_nobodys_business(
+    directions: Directions, dtype: Any, max_block_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Patches and strips are a matter of speed: not a bit of the points or of the sums may depend on them."""
+    d, x = 700, np.linspace(-1, 1, 700).astype(dtype)
+    w = np.random.default_rng(0).normal(size=12)
+
+    def made() -> tuple[bytes, bytes]:
+        s = Stream(directions, key_of(0), 3, 12, d, np.dtype(dtype), None, max_block_bytes)
+        points = np.empty((12, d), dtype)
+        s.add(x, 0.1, 0, points)
+        return points.tobytes(), s.combine(w).tobytes()
+
+    whole = made()
+    for patch, strip in ((1, 256), (2_000, 256), (6_000, 512), (20_000, 256)):
+        monkeypatch.setattr(queries, "PATCH_BYTES", patch)
+        monkeypatch.setattr(queries, "STRIP", strip)
+        assert made() == whole
+
+
+@pytest.mark.parametrize("directions", DIRECTIONS, ids=str)
+def test_the_sum_is_taken_row_after_row(directions: Directions) -> None:
+    """One order, written out: it holds on every machine, with any number of threads."""
+    s = stream(directions, 40, 33)
+    w = np.random.default_rng(1).normal(size=40)
+    total = np.zeros(33)
+    for weight, row in zip(w, s.rows(0, 40), strict=True):
+        total += weight * row
+    assert s.combine(w).tobytes() == total.tobytes()
+
+
+def test_two_batches_in_flight_do_not_meet() -> None:
+    """What was kept of the last batch may serve that batch only."""
+    a, b = stream(zm.rademacher, 9, 70), replace(stream(zm.rademacher, 9, 70), t=4)
+    w = np.arange(9.0)
+    wanted = [s.rows(0, 9).T @ w for s in (a, b)]
+    for s in (a, b):
+        s.add(np.zeros(70), 1.0, 0, np.empty((9, 70)))
+    for s, product in zip((a, b, a), (wanted[0], wanted[1], wanted[0]), strict=True):
+        np.testing.assert_allclose(s.combine(w), product, atol=1e-12)
+
+
+def test_float32_sums_of_signs_lose_little() -> None:
+    """Each of m additions rounds once: the error is below m eps sum |w|, far below the noise of an estimate."""
+    m, d = 200, 784
+    w = np.random.default_rng(2).normal(size=m)
+    narrow = Stream(zm.rademacher, key_of(0), 3, m, d, np.dtype(np.float32))
+    exact = replace(narrow, dtype=np.dtype(np.float64)).combine(w)
+    error = np.abs(narrow.combine(w) - exact)
+    assert narrow.combine(w).dtype == np.float32
+    assert error.max() <= m * np.finfo(np.float32).eps * np.abs(w).sum()
+    assert error.max() < 1e-5 * np.abs(exact).max(), "and in practice by far"

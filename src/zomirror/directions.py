@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array, norm2
+from zomirror.arrays import Array, Indices, norm2
 
 Key = tuple[int, int]
 """The two 64-bit words that name a stream."""
@@ -167,26 +167,35 @@ def _generator(key: Key, counter: tuple[int, int, int, int]) -> np.random.Genera
     return moved
 
 
-def _octets(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> NDArray[np.uint8]:
-    """The bytes whose bits are the signs of these rows and columns.
+def _octets(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> Indices:
+    """The bytes whose bits are the signs of these rows and columns, as indices; good until the next call.
 
     The last ones are kept: a batch that is told right after it was asked needs them a second time.
     """
     wanted = (key, t, start, rows, first, width, d)
-    kept: tuple[object, NDArray[np.uint8]] = getattr(_thread, "octets", (None, _NOTHING))
-    if kept[0] == wanted:
-        return kept[1]
-    counters, within = -(-d // 256), -(-width // 256)
-    if within == counters:
-        words = _words(key, t, start * counters, rows * counters * 4)
-    else:
-        words = np.concatenate([_words(key, t, (start + j) * counters + first // 256, within * 4) for j in range(rows)])
-    octets = words.astype("<u8", copy=False).view(np.uint8).reshape(rows, -1)[:, : -(-width // 8)]
-    _thread.octets = (wanted, octets)
-    return octets
+    kept, memory = getattr(_thread, "octets", (None, _NOTHING))
+    shape = rows, -(-width // 8)
+    need = shape[0] * shape[1]
+    if kept != wanted:
+        counters, within = -(-d // 256), -(-width // 256)
+        if within == counters:
+            words = _words(key, t, start * counters, rows * counters * 4)
+        else:
+            at = first // 256 + counters * start
+            words = np.concatenate([_words(key, t, at + counters * j, within * 4) for j in range(rows)])
+        if not need <= memory.size <= 4 * need + MOST_KEPT:
+            memory = np.empty(need, np.intp)
+        _thread.octets = (None, memory)
+        octets = words.astype("<u8", copy=False).view(np.uint8).reshape(rows, -1)
+        np.copyto(memory[:need].reshape(shape), octets[:, : shape[1]])
+        _thread.octets = (wanted, memory)
+    indices: Indices = memory[:need].reshape(shape)
+    return indices
 
 
-_NOTHING = np.empty((0, 0), np.uint8)
+_NOTHING = np.empty(0, np.intp)
+MOST_KEPT = 1 << 16
+"""Indices that are kept even for a thread that needs few."""
 
 
 @lru_cache(maxsize=16)

@@ -1,0 +1,47 @@
+"""The machine that a benchmark ran on, and the file that its numbers go into."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def machine() -> dict[str, Any]:
+    """What a reader needs to know to compare: processor, memory, versions, and how busy the machine was."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "gigabytes": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": metadata.version("numpy"),
+        "onnxruntime": metadata.version("onnxruntime"),
+        "zomirror": metadata.version("zomirror"),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
+
+
+def store(name: str, document: dict[str, Any]) -> Path:
+    """Write results/<name>.json: the numbers, and the machine."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(document, indent=1) + "\n")
+    print(f"written: {path.relative_to(ROOT)}")
+    return path
+
+
+def _processor() -> str:
+    """The name that the kernel knows; platform has none on Linux."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,197 @@
+"""What the optimiser costs beside the black box: (wall time - time inside the function) / time inside the function.
+
+zo_ada_expmd on the hinge of a pertinent negative, on one thread, in float32 and float64: with the bundled LeNet at
+d = 784 and with ResNet20 at d = 3,072, batches of m = 200 and m = 20. A fast network leaves the optimiser least to
+hide behind, so the rows per second of each are printed too, and `--model` measures with another ONNX file. The
+recommended method (batches of 11) and the mirror step (against scipy.special.wrightomega, the usual way to compute
+it) stand below. Runs alternate, and the median over them is what counts.
+
+    python benchmarks/overhead.py             writes results/overhead.json
+    python benchmarks/overhead.py --quick     fewer and shorter runs, prints only
+    python benchmarks/overhead.py --model other.onnx --name "another LeNet"      adds another network
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+from benchmarks.kit.machine import machine, store
+from numpy.typing import NDArray
+from scipy.special import wrightomega
+
+import zomirror as zm
+from zomirror import models
+from zomirror.classifiers.onnx import Onnx
+from zomirror.losses import Hinge, change_margin
+
+Array = NDArray[Any]
+LIMITS = {784: {200: 0.05, 20: 0.10}, 3072: {200: 0.01, 20: 0.02}}
+"""The overhead that is aimed at, by dimension and batch size."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method on one network in one type."""
+
+    model: str
+    method: str
+    d: int
+    batch_size: int
+    dtype: str
+    rows_per_second: float
+    """Of the function."""
+    batch_milliseconds: float
+    """Spent in the function per iteration."""
+    optimiser_microseconds: float
+    """Spent outside it per iteration."""
+    overhead: float
+    """Of wall time."""
+    processor_overhead: float
+    """The same of processor time, which a busy machine disturbs less."""
+    limit: float | None
+
+
+class Timed:
+    """The loss of a pertinent negative of a random input, with the time spent in it."""
+
+    def __init__(self, model: Onnx, dtype: Any) -> None:
+        self.model, self.loss = model, Hinge()
+        shape = model.input_shape
+        if shape is None or None in shape:
+            raise SystemExit(f"expected a model whose input has a fixed shape, got {shape}")
+        self.shape = tuple(int(side) for side in shape if side is not None)
+        self.x0 = np.random.default_rng(0).random(self.shape).astype(dtype) / 2
+        self.label = int(model(self.x0[None].astype(np.float32))[0].argmax())
+        self.reset()
+
+    def reset(self) -> None:
+        """Nothing has been asked."""
+        self.seconds, self.processor, self.rows, self.calls = 0.0, 0.0, 0, 0
+
+    @property
+    def d(self) -> int:
+        """The dimension."""
+        return self.x0.size
+
+    def __call__(self, changes: Array) -> Array:
+        """max(margin, 0) of x0 + change, one per row."""
+        before, cpu = time.perf_counter(), time.process_time()
+        scores = self.model(changes.reshape(-1, *self.shape) + self.x0)
+        values = self.loss(change_margin(scores, self.label))
+        self.processor += time.process_time() - cpu
+        self.seconds += time.perf_counter() - before
+        self.rows += len(changes)
+        self.calls += 1
+        return values
+
+
+def run(fun: Timed, method: zm.MirrorDescent | None, budget: int) -> tuple[float, ...]:
+    """One minimisation: seconds outside and inside a call, rows a second, overhead in wall and processor time."""
+    x0 = np.full(fun.d, 0.1, fun.x0.dtype)
+    fun.reset()
+    before, cpu = time.perf_counter(), time.process_time()
+    zm.minimize(fun, x0, l1=0.01, l2=0.01, bounds=(0, 0.5), budget=budget, method=method, rng=0)
+    cpu = time.process_time() - cpu - fun.processor
+    outside, inside = time.perf_counter() - before - fun.seconds, fun.seconds
+    return outside / fun.calls, inside / fun.calls, fun.rows / inside, outside / inside, cpu / fun.processor
+
+
+def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[Row]:
+    """The rows of one network; the runs of different settings take turns."""
+    presets: dict[str, Callable[[], zm.MirrorDescent | None]] = {
+        "zo_ada_expmd m = 200": lambda: zm.zo_ada_expmd(200),
+        "zo_ada_expmd m = 20": lambda: zm.zo_ada_expmd(20),
+        "recommended": lambda: None,
+    }
+    batches = {"zo_ada_expmd m = 200": 200, "zo_ada_expmd m = 20": 20, "recommended": 10}
+    found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    for _ in range(repeats + 1):  # the first is a warm-up
+        for dtype in ("float32", "float64"):
+            fun = Timed(model, dtype)
+            for method, make in presets.items():
+                # Small batches end sooner: they get more of them.
+                count = iterations * (1 if batches[method] == 200 else 5)
+                found.setdefault((dtype, method), []).append(run(fun, make(), count * (batches[method] + 1) + 1))
+    for (dtype, method), taken in found.items():
+        outside, inside, speed, wall, cpu = (statistics.median(part) for part in zip(*taken[1:], strict=True))
+        limit = None if method == "recommended" else LIMITS.get(fun.d, {}).get(batches[method])
+        yield Row(name, method, fun.d, batches[method], dtype, speed, 1e3 * inside, 1e6 * outside, wall, cpu, limit)
+
+
+def mirror_step(d: int, repeats: int) -> dict[str, Any]:
+    """Seconds of the step and of scipy's omega on the same coordinates, by turns."""
+    rng = np.random.default_rng(0)
+    box, penalty, eta = zm.Box(0.0, 1.0), zm.ElasticNet(0.1, 0.1), 2.0
+    table: dict[str, Any] = {"d": d}
+    for dtype in (np.float32, np.float64):
+        x: Array = rng.random(d).astype(dtype)
+        g: Array = rng.normal(size=d).astype(dtype)
+        z = np.log1p(d * np.abs(x)) - g / dtype(eta)
+        b = dtype(penalty.l2 / eta)
+        ours: list[float] = []
+        theirs: list[float] = []
+        argument = (np.abs(z) - dtype(penalty.l1 / eta) + b / d + np.log(b / d)).astype(dtype)
+        for _ in range(repeats):
+            before = time.perf_counter()
+            zm.Entropy().step(x, g, eta, penalty, box)
+            between = time.perf_counter()
+            wrightomega(argument)
+            ours.append(between - before)
+            theirs.append(time.perf_counter() - between)
+        table[np.dtype(dtype).name] = {
+            "step_milliseconds": 1e3 * statistics.median(ours),
+            "wrightomega_milliseconds": 1e3 * statistics.median(theirs),
+            "ratio": statistics.median(a / b for a, b in zip(ours, theirs, strict=True)),
+        }
+    return table
+
+
+def networks(given: argparse.Namespace) -> Iterator[tuple[str, Onnx]]:
+    """The bundled ones, and those that were asked for."""
+    for name in models.names():
+        yield f"bundled {name}", zm.onnx_classifier(models.path(name))
+    names = given.name or [path.stem for path in given.model]
+    for path, name in zip(given.model, names, strict=True):
+        yield name, zm.onnx_classifier(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, nothing written")
+    parser.add_argument("--model", type=Path, action="append", default=[], help="one more ONNX file")
+    parser.add_argument("--name", action="append", help="what to call it")
+    given = parser.parse_args()
+    found, state = [], machine()
+    for name, model in networks(given):
+        slow = Timed(model, "float32").d > 1_000
+        repeats, iterations = (2, 3 if slow else 20) if given.quick else (5, 10) if slow else (9, 40)
+        for row in measure(name, model, repeats, iterations):
+            found.append(row)
+            aim = "" if row.limit is None else f"  (at most {row.limit:g})"
+            print(
+                f"{row.model:22} {row.method:21} {row.dtype}  {row.rows_per_second:7,.0f} rows/s  "
+                f"{row.optimiser_microseconds:6,.0f} us beside {row.batch_milliseconds:7.2f} ms: "
+                f"{row.overhead:.4f}, of processor time {row.processor_overhead:.4f}{aim}",
+                flush=True,
+            )
+    step = mirror_step(100_000 if given.quick else 1_000_000, 3 if given.quick else 15)
+    for dtype in ("float32", "float64"):
+        print(f"mirror step, {step['d']:,} coordinates, {dtype}: {step[dtype]['ratio']:.3f} of wrightomega's time")
+    if not given.quick:
+        store("overhead", {"machine": state, "rows": [asdict(row) for row in found], "mirror_step": step})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Runs of the paper's experiments in one process and in two: how much faster a study gets.
+
+MNIST pertinent negatives and positives with the bundled LeNet, 40,201 queries each, by the runner that
+`zomirror reproduce` uses: every run durable, its outcome on the disk. Both times are those of a whole call, the start
+of the processes included. The outcomes must be the same.
+
+    python benchmarks/throughput.py             48 runs; writes results/throughput.json
+    python benchmarks/throughput.py --quick     twelve shorter ones, prints only
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.kit.machine import machine, store
+
+from zomirror.experiments.grid import Task
+from zomirror.experiments.pictures import network
+from zomirror.experiments.runner import run
+from zomirror.experiments.store import Store
+
+AIM = 1.7
+
+
+def tasks(count: int, iterations: int) -> list[Task]:
+    """As many runs of zo_ada_expmd."""
+    model = network("mnist")
+    cases = [(image, kind) for image in range(count // 2) for kind in ("PN", "PP")]
+    return [
+        Task("mnist", "printed", kind, "adaexpmd", image, model.path, model.digest, iterations=iterations)
+        for image, kind in cases
+    ]
+
+
+def seconds(todo: list[Task], workers: int, folder: Path) -> float:
+    """Of the whole call."""
+    before = time.perf_counter()
+    done = run(todo, folder, workers=workers)
+    if done.computed != len(todo):
+        raise SystemExit(f"expected {len(todo)} runs, got {done.computed}")
+    return time.perf_counter() - before
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, nothing written")
+    quick = parser.parse_args().quick
+    count, iterations = (12, 40) if quick else (48, 200)
+    todo, state = tasks(count, iterations), machine()
+    with tempfile.TemporaryDirectory() as root:
+        warm, one, two = (Path(root) / name for name in ("warm", "one", "two"))
+        run(todo[:1], warm)
+        alone = seconds(todo, 1, one)
+        both = seconds(todo, 2, two)
+        for task in todo:
+            a, b = Store(one).find(task), Store(two).find(task)
+            if a is None or b is None or a.fun != b.fun:
+                raise SystemExit(f"the outcomes of {task.key} differ")
+    ratio = alone / both
+    print(f"{count} runs: {alone:.1f} s in one process, {both:.1f} s in two: {ratio:.2f} times the throughput")
+    print(f"(at least {AIM} on two cores; here {len(os.sched_getaffinity(0))})")
+    if not quick:
+        found = {"runs": count, "queries_each": 201 * iterations + 1, "one_seconds": alone, "two_seconds": both}
+        store("throughput", {"machine": state, **found, "ratio": ratio})
+
+
+if __name__ == "__main__":
+    main()
