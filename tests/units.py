@@ -38,6 +38,12 @@ def lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+def strike(name: str) -> None:
+    """Send a signal to this process, and go no further: in a process of many threads this one might run on a bit."""
+    os.kill(os.getpid(), signal.Signals[name])
+    time.sleep(600)
+
+
 def first(path: Path) -> bool:
     """Whether nobody has come here before."""
     try:
@@ -56,11 +62,11 @@ class Struck:
 
     def __call__(self, x: int) -> int:
         note(self.log, f"{x} {os.getpid()}")
-        strike = self.strikes.get(x)
-        if strike is not None and ("always" in strike or first(self.log.with_name(f"struck-{x}"))):
-            if strike == "sleep":
+        how = self.strikes.get(x)
+        if how is not None and ("always" in how or first(self.log.with_name(f"struck-{x}"))):
+            if how == "sleep":
                 time.sleep(600)
-            os.kill(os.getpid(), signal.Signals[strike.split()[-1]])
+            strike(how.split()[-1])
         return x * x
 
     @property
@@ -91,7 +97,7 @@ class Model:
         seen = self.log.stat().st_size // 65 if self.log.exists() else 0
         for name, rows in strikes:
             if seen >= rows and first(self.log.with_name(f"struck-{name}-{rows}")):
-                os.kill(os.getpid(), signal.Signals[name])
+                strike(name)
 
 
 def bits(explanations: list[zm.Explanation]) -> list[str]:
