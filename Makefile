@@ -2,7 +2,7 @@
 #
 #   make demo    explain ten digits, from a fresh clone        make test    all that CI runs
 #   make lint    ruff, format, import directions               make types   mypy --strict
-#   make bench   the benchmarks                                make docs    the site, strict, into site/
+#   make bench   the benchmarks; QUICK=1: short ones           make docs    the site, strict, into site/
 #   make lock    compile requirements/*.txt anew               make clean   remove what was built
 #   make fuzz    10,000 calls with anything                    make chaos   800 kills, for each method and task
 
@@ -60,7 +60,10 @@ unit: $(FULL) $(KSERVE)
 	$(PY) -m coverage report --fail-under=$(COVERAGE_FLOOR)
 
 bench: $(FULL)
-	@for benchmark in benchmarks/[a-z]*.py; do echo "== $$benchmark"; $(PY) "$$benchmark"; done
+	@for benchmark in benchmarks/[a-z]*.py; do \
+	    quick=; if [ -n "$(QUICK)" ] && grep -q -e --quick "$$benchmark"; then quick=--quick; fi; \
+	    echo "== $$benchmark $$quick"; $(PY) "$$benchmark" $$quick; done
+	@$(if $(QUICK),,$(PY) benchmarks/kit/page.py)
 
 fuzz: $(FULL)
 	ZOMIRROR_FUZZ=10000 $(PY) -m pytest -q tests/test_fuzz.py --timeout=3600
