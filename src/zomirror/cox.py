@@ -170,7 +170,7 @@ def cox_path(
     loss: CoxLoss,
     l1: Sequence[float] | NDArray[Any],
     *,
-    l2: float | Sequence[float] = 0.0,
+    l2: float | Sequence[float] | NDArray[Any] = 0.0,
     budget: int = 20_000,
     bound: float = 3.0,
     rng: object = 0,
@@ -178,12 +178,13 @@ def cox_path(
 ) -> CoxPath:
     """Fit along decreasing `l1` (with one `l2`, or one for each), `budget` queries a step, within |b_j| <= `bound`.
 
-    f is asked for values only; `options` go to minimize().
+    f is asked for values only; `options` go to minimize(). Of each step the best iterate is kept.
     """
     strengths = np.array([number("l1", value) for value in l1])
     if strengths.size == 0 or (strengths < 0).any() or (np.diff(strengths) >= 0).any():
         raise ArgumentError(f"expected l1 as decreasing numbers >= 0, got {l1}")
     ridges = np.broadcast_to(np.asarray(l2, np.float64), strengths.shape)
+    options = {"returns": "best"} | options
     limit, seed = positive("bound", bound), seed_of(rng)
     b: NDArray[Any] = np.zeros(loss.X.shape[1])
     results = []

@@ -1,0 +1,32 @@
+"""Attack the bundled network on bundled digits: how few pixels make it see another one.
+
+python examples/attack_digits.py [--digits 6] [--out attack_digits.png]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import zomirror as zm
+from zomirror import datasets, models
+from zomirror.contrast.plot import plot_grid
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--digits", type=int, default=6)
+    parser.add_argument("--budget", type=int, default=10_000)
+    parser.add_argument("--out", type=Path, default=Path("attack_digits.png"))
+    given = parser.parse_args()
+    images = datasets.digits().images[: 2 * given.digits : 2, None].astype(np.float32) / 255
+    attacks = zm.attack_many(models.path("lenet"), images, budget=given.budget, rng=0)
+    for one in attacks:
+        print(f"{one.words()}, l1 {one.l1_norm:.1f}, {one.nfev:,} queries")
+    plot_grid([one.explanation for one in attacks], title="Sparse attacks on LeNet").savefig(given.out, dpi=150)
+
+
+if __name__ == "__main__":
+    main()
