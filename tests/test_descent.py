@@ -153,3 +153,24 @@ def test_divergence_is_not_a_warning(mirror: Any, dtype: Any) -> None:
     for size in (1e30, 1e300, -1e306, 1e306):
         state = method.tell(state, method.ask(state), size * np.arange(6.0))
     assert state.t == 4
+
+
+def test_a_float32_run_stays_close_to_the_float64_run() -> None:
+    """The points are float32 throughout, what is added up over many numbers is not: see docs/benchmarks.md."""
+    target = np.linspace(-0.5, 0.5, 100)
+
+    def run(dtype: type[Any]) -> zm.Result:
+        def fun(points: Any) -> Any:
+            assert points.dtype == dtype
+            return np.square(points.astype(np.float64) - target).sum(axis=1)
+
+        x0 = np.zeros(100, dtype)
+        # A radius that float32 holds exactly, so that both runs see the same differences but for the rounding of x.
+        method = zm.zo_ada_expmd(50, radius=0.0625)
+        return zm.minimize(fun, x0, l1=0.01, bounds=(-1, 1), budget=20 * 51 + 1, method=method, rng=0)
+
+    narrow, wide = run(np.float32), run(np.float64)
+    assert narrow.x.dtype == np.float32
+    np.testing.assert_allclose(narrow.history.fun, wide.history.fun, rtol=1e-5)
+    np.testing.assert_allclose(narrow.history.eta[:-1], wide.history.eta[:-1], rtol=1e-5)
+    np.testing.assert_allclose(narrow.x, wide.x, atol=1e-5)

@@ -262,3 +262,12 @@ def test_movements_by_hand() -> None:
     assert zm.Euclidean().movement(x, y) == pytest.approx(np.sqrt(17), rel=1e-15)
     p = zm.PNorm.power(3)
     assert zm.PNorm().movement(x, y) == pytest.approx((1 + 4**p) ** (1 / p), rel=1e-14)
+
+
+def test_float32_movements_are_added_up_in_float64() -> None:
+    """A million entries of 1/3: added up in float32, one after the other, the sum would be off in its third digit."""
+    x, y = np.zeros(1_000_000, np.float32), np.full(1_000_000, 1 / 3, np.float32)
+    third = float(np.float32(1 / 3))
+    total = third * x.size
+    assert zm.Entropy().movement(x, y) == pytest.approx(total / (total + 1), rel=1e-12)
+    assert zm.Euclidean().movement(x, y) == pytest.approx(third * math.sqrt(x.size), rel=1e-7)  # squares are float32
