@@ -1,0 +1,172 @@
+"""What lies between a search and its model: workers, a cluster, pipes and HTTP, in rows per second.
+
+    python benchmarks/workers.py [--quick] [--model RESNET20.onnx]
+
+- Explanations of bundled digits by one process and by two loky workers, their start included; bits compared.
+- What a unit costs on its way to a worker and back.
+- Rows a second of the LeNet asked in this process, as a program over pipes, and from a real KServe server on this
+  machine (when .venv-kserve is there), in batches of the size of an iteration.
+- Rows a second of a larger network in this process (--model), from which the time of a large study follows.
+
+Writes results/workers.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+from benchmarks.kit.machine import ROOT, machine, store
+
+import zomirror as zm
+from zomirror import models
+from zomirror.datasets import digits
+from zomirror.parallel import Team
+
+AIM = 1.7
+ROWS = 201
+LENET = models.path("lenet")
+SERVER = """
+import io, sys
+from types import SimpleNamespace
+import numpy as np
+import zomirror as zm
+model = zm.onnx_classifier(sys.argv[1])
+stdin = SimpleNamespace(read=sys.stdin.buffer.read)
+while sys.stdin.buffer.peek(1):
+    answer = io.BytesIO()
+    np.save(answer, model(np.lib.format.read_array(stdin)))
+    sys.stdout.buffer.write(answer.getvalue())
+    sys.stdout.buffer.flush()
+"""
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.perf_counter()
+    found = call()
+    return time.perf_counter() - began, found
+
+
+def explanations(count: int, budget: int) -> dict[str, Any]:
+    """The same digits, by one process and by two."""
+    images = digits().images[:count].reshape(-1, 1, 28, 28).astype(np.float32) / 255
+    model = zm.onnx_classifier(LENET)
+
+    def explained(workers: int) -> list[zm.Explanation]:
+        kinds = ("PN", "PP")
+        return [
+            one
+            for kind in kinds
+            for one in zm.explain_many(model, images, kind=kind, budget=budget, rng=0, workers=workers)
+        ]
+
+    one, alone = timed(lambda: explained(1))
+    two, shared = timed(lambda: explained(2))
+    return {
+        "explanations": len(alone),
+        "queries": sum(e.nfev for e in alone),
+        "seconds_1": one,
+        "seconds_2": two,
+        "speedup": one / two,
+        "same_bits": [e.to_json() for e in alone] == [e.to_json() for e in shared],
+    }
+
+
+def nothing(task: int) -> int:
+    return task
+
+
+def units(rounds: int) -> dict[str, float]:
+    """Seconds to start two workers, and for one unit that does nothing."""
+    with Team(2) as team:
+        start, _ = timed(lambda: list(team.spread(nothing, range(2))))
+        each, _ = timed(lambda: list(team.spread(nothing, range(rounds))))
+    return {"start_of_two": start, "unit": each / rounds}
+
+
+def rate(model: Callable[[Any], Any], shape: tuple[int, ...], seconds: float, rows: int = ROWS) -> float:
+    """Rows a second, in batches as an iteration asks them; the best of several looks at a shared machine."""
+    batch = np.random.default_rng(0).random((rows, *shape), dtype=np.float32)
+    model(batch)
+    best, until = 0.0, time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        took, _ = timed(lambda: [model(batch) for _ in range(3)])
+        best = max(best, 3 * rows / took)
+    return best
+
+
+@contextmanager
+def kserve() -> Any:
+    """The address of a KServe server with the LeNet."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory() as directory:
+        args = [ROOT / ".venv-kserve/bin/python", ROOT / "tests/kserve_server.py", LENET, str(port), f"{directory}/n"]
+        process = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(300):
+                with socket.socket() as s:
+                    if s.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.2)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def rates(seconds: float) -> dict[str, float]:
+    """The LeNet, near and far."""
+    shape = (1, 28, 28)
+    found = {"in this process": rate(zm.onnx_classifier(LENET), shape, seconds)}
+    with zm.command_classifier([sys.executable, "-c", SERVER, str(LENET)]) as program:
+        found["a program, npy over pipes"] = rate(program, shape, seconds)
+    there = (ROOT / ".venv-kserve/bin/python").exists()
+    with kserve() if there else nullcontext() as url:
+        for encoding in ("binary", "json") if there else ():
+            model = zm.http_classifier(url, model="lenet", encoding=encoding)  # type: ignore[arg-type]
+            found[f"KServe, {encoding}"] = rate(model, shape, seconds)
+            found[f"KServe, {encoding}, 16 rows a batch"] = rate(model, shape, seconds, 16)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--model", type=Path)
+    given = parser.parse_args()
+    count, budget, seconds = (4, 1_000, 0.5) if given.quick else (20, 10_000, 4.0)
+    document: dict[str, Any] = {"machine": machine()}
+    document["explanations"] = found = explanations(count, budget)
+    print(f"{found['explanations']} explanations, {found['queries']:,} queries: one process {found['seconds_1']:.1f} s")
+    print(f"  two workers {found['seconds_2']:.1f} s: {found['speedup']:.2f} times as fast (aim {AIM})")
+    print(f"  same bits: {found['same_bits']}")
+    document["units"] = each = units(50 if given.quick else 500)
+    print(f"two workers start in {each['start_of_two']:.2f} s; a unit costs {1e3 * each['unit']:.2f} ms")
+    document["rows_per_second"] = all_rates = rates(seconds)
+    near = all_rates["in this process"]
+    for name, value in all_rates.items():
+        print(f"LeNet, {name}: {value:,.0f} rows/s, {value / near:.2f} of in-process")
+    if given.model is not None:
+        larger = rate(zm.onnx_classifier(given.model), (3, 32, 32), 3 * seconds)
+        document["resnet20_rows_per_second"] = larger
+        print(f"{given.model.stem}: {larger:,.0f} rows/s on one core")
+    if not given.quick:
+        store("workers", document)
+
+
+if __name__ == "__main__":
+    main()
