@@ -93,7 +93,7 @@ def main() -> None:
     data = datasets.breast_cancer().standardised()
     loss = CoxLoss(data.X, data.time, data.event)
     parts = [0.7, 0.4] if quick else [0.8, 0.6, 0.45, 0.3, 0.2, 0.1]
-    lines, _ = compare("breast cancer", loss, parts, 6_000 if quick else 30_000)
+    lines, _ = compare("breast cancer", loss, parts, 6_000 if quick else 60_000)
     show(lines)
     if quick:
         return
