@@ -32,12 +32,15 @@ from zomirror.cli.options import (
     Shape,
     Std,
     TokenEnv,
+    Workers,
     numbers,
     pair,
     repeated,
     shape_of,
+    workers_of,
 )
 from zomirror.cli.saved import Saved
+from zomirror.cli.several import explained
 from zomirror.cli.show import say, say_json, warn
 from zomirror.errors import ArgumentError
 from zomirror.result import Status
@@ -95,6 +98,7 @@ def explain(
     class_names: ClassNames = None,
     drop: Drop = None,
     run_dir: RunDir = None,
+    workers: Workers = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where pictures and .json files go.")] = Path(
         "explanations"
     ),
@@ -117,7 +121,9 @@ def explain(
         mean=numbers("--mean", mean) or asked_model.mean,
         std=numbers("--std", std) or asked_model.std,
         class_names=tuple(class_names.split(",")) if class_names else None,
-        repeat=repeated(context, without=("model", "inputs", "kind", "seed", "run_dir", "out", "json", "quiet")),
+        repeat=repeated(
+            context, without=("model", "inputs", "kind", "seed", "run_dir", "workers", "out", "json", "quiet")
+        ),
     )
     found_inputs = read_inputs(texts, shape=shape_of(shape) or asked_model.shape, drop=tuple(drop or ()))
     kinds = ("PP", "PN") if kind is Kind.BOTH else (kind.value,)
@@ -125,21 +131,23 @@ def explain(
     saved = Saved(out)
     options_typed = repeated(context, without=("model", "inputs", "run_dir", "json", "quiet"))
     kept = Kept(run_dir, ["explain", asked_model.name, *texts, *options_typed])
+    wanted = [
+        (given, one, name, run_dir / name if run_dir else None)
+        for given in found_inputs
+        for one in kinds
+        for name in [saved.name(given.name, one)]
+    ]
+    todo = [(given, one, place) for given, one, _, place in wanted]
     try:
         with stoppable(run_dir):
-            for given in found_inputs:
-                explained = []
-                for one in kinds:
-                    name = saved.name(given.name, one)
-                    place = run_dir / name if run_dir else None
-                    answer = asked.explain(given, one, show=not (json or quiet), run_dir=place, look=kept.write)
-                    if answer.status is Status.INTERRUPTED:
-                        return
-                    saved.keep(name, answer)
-                    explained.append(answer)
-                found += explained
-                if not json:
-                    _tell(given.name, explained, saved)
+            answers = explained(asked, todo, workers_of(workers), show=not (json or quiet), look=kept.write)
+            for (given, _, name, _), answer in zip(wanted, answers, strict=False):
+                if answer.status is Status.INTERRUPTED:
+                    return
+                saved.keep(name, answer)
+                found.append(answer)
+                if not json and len(found) % len(kinds) == 0:
+                    _tell(given.name, found[-len(kinds) :], saved)
     finally:
         kept.write()
         if len(found) < len(found_inputs) * len(kinds) and saved.files:

@@ -12,7 +12,7 @@ import typer
 from zomirror import presets
 from zomirror.cli.again import Kept, stoppable
 from zomirror.cli.model import load_object
-from zomirror.cli.options import L1, L2, Json, Quiet, RunDir, Seed, pair, repeated
+from zomirror.cli.options import L1, L2, Json, Quiet, RunDir, Seed, Workers, pair, repeated, workers_of
 from zomirror.cli.progress import meter
 from zomirror.cli.show import say, say_json
 from zomirror.errors import ArgumentError, DataError
@@ -71,6 +71,10 @@ def minimize(
     target: Annotated[float | None, typer.Option(help="Stop when the objective falls to this.")] = None,
     seed: Seed = 0,
     run_dir: RunDir = None,
+    workers: Workers = None,
+    block_rows: Annotated[
+        int | None, typer.Option(help="Points that a worker is given at a time. Without it 1.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Write the answer there.")] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -103,6 +107,8 @@ def minimize(
             max_time=max_time,
             target=target,
             run_dir=run_dir,
+            workers=workers_of(workers),
+            block_rows=block_rows,
         )
         kept.write()
     if out is not None:

@@ -47,6 +47,10 @@ RunDir = Annotated[
     Path | None,
     typer.Option(file_okay=False, help="Keep every query in a journal there; the same command goes on after a kill."),
 ]
+Workers = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="Processes that share the work (-1: one a core), or dask://HOST:PORT of a cluster."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No live progress.")]
 
@@ -59,6 +63,16 @@ def numbers(name: str, text: str | None) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise ArgumentError(f"expected {name} as numbers with commas between them, got {text!r}") from None
+
+
+def workers_of(text: str | None) -> int | str | None:
+    """`4` as a number of processes, `dask://host:port` as it is; None: this process."""
+    if text is None or text.startswith("dask://"):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentError(f"expected --workers as a number or dask://HOST:PORT, got {text!r}") from None
 
 
 def pair(name: str, text: str | None) -> tuple[float, float] | None:

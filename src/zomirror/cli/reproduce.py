@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zomirror.cli.options import Json, Quiet
+from zomirror.cli.options import Json, Quiet, Workers, workers_of
 from zomirror.cli.show import say, say_json, table, warn
 from zomirror.errors import ArgumentError
 
@@ -42,7 +42,7 @@ def reproduce(
     algorithms: Annotated[
         str | None, typer.Option(help="Only these, such as adaexpmd,expmd-1,psgd-10,recommended.")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes; -1: one a core.")] = 1,
+    workers: Workers = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where runs, results, figures and the page go.")] = Path(
         "reproduction"
     ),
@@ -79,7 +79,7 @@ def reproduce(
             algorithms=[Algorithm.named(name) for name in algorithms.split(",")] if algorithms else ALGORITHMS,
         )
     with _bar(f"reproduce {study}", show=not (quiet or json)) as tell:
-        work = runner.run(tasks, out, workers=None if workers == 1 else workers, tell=tell)
+        work = runner.run(tasks, out, workers=workers_of(workers), tell=tell)
     if work.signal is not None:
         warn(f"stopped, {work.left:,} runs left; the same command goes on")
         raise typer.Exit(128 + signal.Signals(work.signal))
