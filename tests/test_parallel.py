@@ -220,6 +220,24 @@ def test_executors_of_others_have_a_deadline_too() -> None:
         executor.shutdown()
 
 
+def test_an_answer_that_comes_too_late_is_not_heard() -> None:
+    go = threading.Event()
+
+    def late(x: int) -> int:
+        if x == 0:
+            go.wait(60)
+        elif x == 3:
+            time.sleep(3)  # by now unit 0 has been given up
+            go.set()
+            time.sleep(1)  # and here it answers
+        return x
+
+    with ThreadPoolExecutor(3) as executor:
+        found = told(spread(late, range(4), workers=Workers(executor, deadline=1.5), again=True))
+    assert "deadline of 1.5 s" in found[0]
+    assert found[1:3] == [1, 2]
+
+
 def test_a_map_that_never_comes_back_is_left() -> None:
     go = threading.Event()
 
@@ -355,6 +373,31 @@ def test_blocks_and_not_workers_decide_the_bits(fun: Any, options: dict[str, Any
     if fun is chunky:
         assert minimized(fun) != expected  # else nothing was shown
         assert minimized(fun, block_rows=4, workers=2) == expected
+
+
+class Backwards(Executor):
+    """An executor that answers the last of what it was given first."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[Future[Any], Any, Any]] = []
+
+    def submit(self, function: Any, /, *args: Any, **_: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if not self.given:
+            threading.Timer(0.05, self._answer).start()
+        self.given.append((future, function, args))
+        return future
+
+    def _answer(self) -> None:
+        given, self.given = self.given, []
+        for future, function, args in reversed(given):
+            future.set_result(function(*args))
+
+
+def test_the_order_of_the_answers_decides_nothing(tmp_path: Path) -> None:
+    assert minimized(chunky, block_rows=4, workers=Backwards()) == minimized(chunky, block_rows=4)
+    expected = bits(zm.explain_many(Model(tmp_path / "serial"), INPUTS, **OPTIONS))
+    assert bits(zm.explain_many(Model(tmp_path / "log"), INPUTS, workers=Backwards(), **OPTIONS)) == expected
 
 
 def test_the_function_sees_blocks_of_the_given_size_that_it_cannot_write_into() -> None:

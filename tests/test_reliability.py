@@ -18,6 +18,6 @@ def test_every_fault_is_listed_once() -> None:
 @pytest.mark.parametrize(("fault", "row"), ROWS, ids=[name for name, _ in ROWS])
 def test_the_tests_of_a_fault_exist(fault: str, row: str) -> None:
     named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", row)
-    assert named or "Scale-out" in row, f"{fault} has no test"
+    assert named, f"{fault} has no test"
     for file, test in named:
         assert re.search(rf"^def {test}\(", (ROOT / "tests" / file).read_text(), re.MULTILINE), f"{file}::{test}"
