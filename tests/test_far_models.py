@@ -39,8 +39,8 @@ def shifted(points: Any) -> Any:
 def test_a_program_is_minimised_like_the_function_that_it_is(tmp_path: Path) -> None:
     """By this process, and by two workers of which each starts a program of its own; none is left."""
     given: dict[str, Any] = {"l1": 0.1, "bounds": (0, 1), "budget": 150, "rng": 0, "method": zm.zo_ada_expmd(20)}
-    blocks: dict[str, Any]
-    for count, blocks in ((None, {}), (2, {"block_rows": 5})):
+    cases: list[tuple[int | None, dict[str, Any]]] = [(None, {}), (2, {"block_rows": 5})]
+    for count, blocks in cases:
         log = tmp_path / f"log-{count}"
         expected = zm.minimize(shifted, np.full(9, 0.5), **given, **blocks)
         with zm.command_function([sys.executable, "-c", PROGRAM, str(log)]) as program:
