@@ -242,3 +242,10 @@ def test_the_data_come_out_of_the_wheel_that_was_put_there(tmp_path: Path, monke
         survival.breast_cancer()
     monkeypatch.setattr(survival, "_SHA256", hashlib.sha256(ARFF.encode()).hexdigest())
     assert survival.breast_cancer().names[0] == "age"
+
+
+def test_a_person_is_told_how_to_get_the_wheel_by_hand() -> None:
+    words = survival._WHEEL.hint().split()
+    assert words[:2] == ["pip", "download"]
+    assert "--python-version=3.11" in words
+    assert words[-1] == "scikit-survival==0.28.0"
