@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 from dataclasses import replace
+from functools import cache
 from io import BytesIO
 from typing import Any
 
@@ -19,6 +20,7 @@ from PIL import Image
 
 import zomirror as zm
 from tests.contrast_models import Affine
+from zomirror.contrast.bars import number
 from zomirror.contrast.hue import ADDED, PRESENT, REMOVED, hue_of
 from zomirror.contrast.picture import picture_of
 from zomirror.contrast.plot import data_uri, plot, plot_grid
@@ -100,11 +102,17 @@ def texts(figure: Figure) -> list[tuple[Text, Any]]:
     ]
 
 
+@cache
+def drawn(name: str) -> tuple[Any, list[tuple[Text, Any]]]:
+    """The size in pixels and the texts of a figure that several tests look at."""
+    figure = plot(ALL[name])
+    return figure.get_size_inches() * figure.dpi, texts(figure)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_every_explanation_is_drawn_and_no_text_is_cut_off(name: str) -> None:
-    figure = plot(ALL[name])
-    width, height = figure.get_size_inches() * figure.dpi
-    for text, box in texts(figure):
+    (width, height), written = drawn(name)
+    for text, box in written:
         assert box.x0 >= 0, text.get_text()
         assert box.y0 >= 0, text.get_text()
         assert box.x1 <= width, text.get_text()
@@ -113,7 +121,7 @@ def test_every_explanation_is_drawn_and_no_text_is_cut_off(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_no_text_runs_into_another(name: str) -> None:
-    boxes = [(text.get_text(), box) for text, box in texts(plot(ALL[name]))]
+    boxes = [(text.get_text(), box) for text, box in drawn(name)[1]]
     for (one, a), (other, b) in itertools.combinations(boxes, 2):
         apart = a.x1 <= b.x0 or b.x1 <= a.x0 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
         assert apart, f"{one!r} and {other!r}"
@@ -240,10 +248,32 @@ def test_a_grid_has_a_column_for_each_input() -> None:
     pair = [one, replace(one, kind="PP"), two]
     figure = plot_grid(pair)
     titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
-    assert len(titles) == 3
+    assert len(titles) == 2
     assert figure.get_size_inches()[0] < plot_grid([*pair, explained((5, 5))]).get_size_inches()[0]
     with pytest.raises(zm.ArgumentError, match="at least one explanation"):
         plot_grid([])
+
+
+def test_a_grid_shows_two_explanations_of_one_kind_side_by_side() -> None:
+    one = explained((8, 8), class_names=LONG)
+    figure = plot_grid([one, replace(one, valid=False), replace(one, kind="PP")])
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    assert len(titles) == 2
+    labels = [axes.get_xlabel() for axes in figure.axes]
+    assert "not found" in labels
+    boxes = [(text.get_text(), box) for text, box in texts(figure)]
+    for (first, a), (second, b) in itertools.combinations(boxes, 2):
+        apart = a.x1 <= b.x0 or b.x1 <= a.x0 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
+        assert apart, f"{first!r} and {second!r}"
+
+
+def test_the_colour_bar_names_its_ends_and_its_zero() -> None:
+    signed = ALL["one channel last"]
+    labels = [text.get_text() for text, _ in texts(plot(signed))]
+    for end in (float(signed.x.min()), 0.0, float(signed.x.max())):
+        assert number(end, digits=2).replace("-", "−") in labels
+    before = len(plot(ALL["grey"]).axes)
+    assert len(plot(ALL["nothing changed"]).axes) == before - 1, "no scale where there is nothing to measure"
 
 
 @pytest.mark.parametrize("most", [0, 1.5, True])

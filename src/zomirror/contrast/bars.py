@@ -24,11 +24,11 @@ ROW = 0.24
 """Inches for a bar."""
 
 
-def number(value: float) -> str:
-    """Four digits, without an exponent where that can be read."""
+def number(value: float, digits: int = 4) -> str:
+    """So many digits, without an exponent where that can be read."""
     if value == 0 or 1e-4 <= abs(value) < 1e6:
-        return np.format_float_positional(value, precision=4, fractional=False, trim="-")
-    return f"{value:.2e}"
+        return np.format_float_positional(value, precision=digits, fractional=False, trim="-")
+    return f"{value:.{min(digits, 3) - 1}e}"
 
 
 def features_height(one: Explanation, most: int) -> float:

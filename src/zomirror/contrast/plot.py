@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from zomirror.checks import positive_integer
-from zomirror.contrast.bars import draw_features, draw_scores, features_height, scores_height
+from zomirror.contrast.bars import draw_features, draw_scores, features_height, number, scores_height
 from zomirror.contrast.hue import EXPLAINED, PALE, hue_of, ramp_of
 from zomirror.contrast.picture import Picture, picture_of
-from zomirror.contrast.sheet import DPI, LINE, Sheet, heading, text
+from zomirror.contrast.sheet import DPI, LINE, Sheet, fitted, heading, text
 from zomirror.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -57,10 +56,8 @@ def plot_grid(explanations: Iterable[Explanation], *, title: str = "") -> Figure
     pictures = [picture for one in given if (picture := _picture(one)) is not None]
     if len(pictures) < len(given):
         return _stack(given, 8, [one.words() for one in given], title)
-    columns: dict[tuple[object, ...], dict[str, tuple[Explanation, Picture]]] = {}
-    for one, picture in zip(given, pictures, strict=True):
-        columns.setdefault((one.x0.shape, one.x0.tobytes(), one.label), {})[one.kind] = (one, picture)
-    kinds = [kind for kind in ("PP", "PN") if any(kind in column for column in columns.values())]
+    columns = _columns(given, pictures)
+    kinds = [kind for kind in ("PP", "PN") if any(kind in column for column in columns)]
     side, across, down, left = 0.86, 0.94, 1.08, 0.85
     above = MARGIN + LINE * bool(title) + 0.25
     sheet = Sheet.blank(left + across * len(columns) + MARGIN, above + down * (1 + 2 * len(kinds)) + MARGIN)
@@ -68,19 +65,34 @@ def plot_grid(explanations: Iterable[Explanation], *, title: str = "") -> Figure
     rows = [("input", "black"), *[(name, hue_of(k)) for k in kinds for name in (k, f"the model\nsees ({k})")]]
     for i, (name, hue) in enumerate(rows):
         sheet.write(MARGIN, above + down * i + 0.3, name, 8, color=hue)
-    for j, column in enumerate(columns.values()):
+    for j, column in enumerate(columns):
         x = left + across * j
+        one, picture = next(iter(column.values()))
+        original = _bare(sheet.axes(x, above, side, side))
+        _show(original, picture, one.x0)
+        label = fitted(one.name_of(one.label), 9, side, bold=True)
+        original.set_title(label, fontsize=9, fontweight="bold", color=EXPLAINED)
         for one, picture in column.values():
             row = 1 + 2 * kinds.index(one.kind)
-            places = [_bare(sheet.axes(x, above + down * i, side, side)) for i in (0, row, row + 1)]
-            _show(places[0], picture, one.x0)
-            places[0].set_title(text(one.name_of(one.label), 12), fontsize=9, fontweight="bold", color=EXPLAINED)
-            _overlay(places[1], one, picture)
-            places[1].set_xlabel(_count(one, picture) if one.valid else "not found", fontsize=7, labelpad=2)
-            _show(places[2], picture, one.perturbed)
-            seen = f"seen as {text(one.name_of(one.contrast_label), 10)}"
-            places[2].set_xlabel(seen, fontsize=7, labelpad=2, color=hue_of(one.kind))
+            places = [_bare(sheet.axes(x, above + down * i, side, side)) for i in (row, row + 1)]
+            _overlay(places[0], one, picture)
+            places[0].set_xlabel(_count(one, picture) if one.valid else "not found", fontsize=7, labelpad=2)
+            _show(places[1], picture, one.perturbed)
+            seen = fitted(f"seen as {one.name_of(one.contrast_label)}", 7, side + 0.04)
+            places[1].set_xlabel(seen, fontsize=7, labelpad=2, color=hue_of(one.kind))
     return sheet.figure
+
+
+def _columns(given: list[Explanation], pictures: list[Picture]) -> list[dict[str, tuple[Explanation, Picture]]]:
+    """One column for each input and class, or several when it has several explanations of one kind."""
+    columns: dict[tuple[object, ...], list[dict[str, tuple[Explanation, Picture]]]] = {}
+    for one, picture in zip(given, pictures, strict=True):
+        mine = columns.setdefault((one.x0.shape, one.x0.tobytes(), one.label), [])
+        free = next((column for column in mine if one.kind not in column), None)
+        if free is None:
+            mine.append(free := {})
+        free[one.kind] = (one, picture)
+    return [column for mine in columns.values() for column in mine]
 
 
 def data_uri(figure: Figure) -> str:
@@ -125,17 +137,29 @@ def _height(one: Explanation, most: int) -> float:
 def _draw_pictures(sheet: Sheet, y: float, one: Explanation, picture: Picture) -> None:
     original, overlay, seen = (_bare(sheet.axes(MARGIN + i * (SIDE + 0.25), y, SIDE, SIDE)) for i in range(3))
     _show(original, picture, one.x0)
-    original.set_title(f"input: {text(one.name_of(one.label), 18)}", fontsize=9, color=EXPLAINED)
+    room = SIDE + 0.2
+    label = fitted(f"input: {one.name_of(one.label)}", 9, room)
+    original.set_title(label, fontsize=9, color=EXPLAINED)
     shown = _overlay(overlay, one, picture)
     found = f"{one.kind}: {_count(one, picture)}" if one.valid else f"no valid {one.kind}"
     overlay.set_title(found, fontsize=9, color=hue_of(one.kind))
-    scale = sheet.axes(MARGIN + SIDE + 0.25 + 0.1 * SIDE, y + SIDE + 0.09, 0.8 * SIDE, 0.07)
-    bar = sheet.figure.colorbar(shown, cax=scale, orientation="horizontal")
-    scale.tick_params(labelsize=7, length=2)
-    scale.xaxis.set_major_locator(MaxNLocator(3))
-    bar.outline.set_visible(False)
+    if one.x.any():
+        scale = sheet.axes(MARGIN + SIDE + 0.25 + 0.1 * SIDE, y + SIDE + 0.09, 0.8 * SIDE, 0.07)
+        _colour_bar(sheet, scale, shown)
     _show(seen, picture, one.perturbed)
-    seen.set_title(f"model sees: {text(one.name_of(one.contrast_label), 16)}", fontsize=9, color=hue_of(one.kind))
+    label = fitted(f"model sees: {one.name_of(one.contrast_label)}", 9, room)
+    seen.set_title(label, fontsize=9, color=hue_of(one.kind))
+
+
+def _colour_bar(sheet: Sheet, scale: Axes, shown: AxesImage) -> None:
+    """The scale of the overlay, with its ends and its zero named."""
+    bar = sheet.figure.colorbar(shown, cax=scale, orientation="horizontal")
+    low, high = shown.get_clim()
+    ticks = sorted({low, 0.0, high})
+    bar.set_ticks(ticks, labels=[number(tick, digits=2).replace("-", "−") for tick in ticks])
+    bar.minorticks_off()
+    scale.tick_params(labelsize=7, length=2)
+    bar.outline.set_visible(False)
 
 
 def _count(one: Explanation, picture: Picture) -> str:

@@ -53,6 +53,17 @@ def text(words: str, most: int) -> str:
     return plain.replace("$", r"\$")
 
 
+def fitted(words: str, size: float, width: float, *, bold: bool = False) -> str:
+    """`words` for a picture, shortened until they take no more than so many inches."""
+    whole = width_of([text(words, len(words))], size, bold=bold)
+    if whole <= width:
+        return text(words, len(words))
+    most = int(len(words) * width / whole) + 4  # a guess, a little long
+    while most > 4 and width_of([text(words, most)], size, bold=bold) > width:
+        most -= 1
+    return text(words, most)
+
+
 def heading(words: str, width: float) -> list[str]:
     """`words` for a picture, in at most two lines of so many inches."""
     characters = int(width * 12)  # of ten points: a little narrower than the font is on average
