@@ -134,6 +134,15 @@ def test_a_ticket_lets_a_unit_in_once_and_into_its_process_only() -> None:
     assert run_unit(Unit(work, 2, "two", os.getpid() + 1)).refused
 
 
+def test_tickets_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zomirror.parallel.unit._REMEMBERED", 3)
+    monkeypatch.setattr("zomirror.parallel.unit._seen", {})
+    work = Work(square)
+    assert not any(run_unit(Unit(work, 2, ticket)).refused for ticket in "abcde")
+    assert [run_unit(Unit(work, 2, ticket)).refused for ticket in "edc"] == [True, True, True]
+    assert not run_unit(Unit(work, 2, "a")).refused
+
+
 @pytest.mark.parametrize(
     ("workers", "error", "message"),
     [

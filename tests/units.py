@@ -15,8 +15,8 @@ import numpy as np
 import zomirror as zm
 
 WEIGHTS = np.random.default_rng(0).normal(size=(12, 3))
-INPUTS = np.random.default_rng(1).uniform(0.2, 0.8, size=(8, 12))
-OPTIONS: dict[str, Any] = {"kind": "PN", "signed": True, "budget": 300, "rng": 0}
+INPUTS = np.random.default_rng(1).uniform(0.2, 0.8, size=(6, 12))
+OPTIONS: dict[str, Any] = {"kind": "PN", "signed": True, "budget": 200, "rng": 0}
 
 
 def square(x: Any) -> Any:

@@ -101,9 +101,12 @@ class LocalCrew:
         return self._slots
 
     def close(self) -> None:
-        """End the processes."""
-        for slot in self._slots:
-            slot.leave()
+        """End the processes, all at once: each takes a moment."""
+        threads = [threading.Thread(target=slot.leave) for slot in self._slots]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 def _begin(parent: int) -> None:

@@ -18,8 +18,9 @@ from zomirror.errors import ArgumentTypeError, WorkerError
 
 _lock = threading.Lock()
 _opened: dict[str, Callable[[Any], Any]] = {}
-_seen: set[str] = set()
+_seen: dict[str, None] = {}  # in the order they came
 _KEPT = 4
+_REMEMBERED = 10_000
 
 
 class Work:
@@ -90,7 +91,9 @@ def run_unit(unit: Unit) -> Outcome:
     with _lock:
         if unit.ticket in _seen or unit.pid not in (None, os.getpid()):
             return Outcome(refused=True)
-        _seen.add(unit.ticket)
+        _seen[unit.ticket] = None
+        if len(_seen) > _REMEMBERED:  # a second run comes soon after the first, if at all
+            del _seen[next(iter(_seen))]
     try:
         return Outcome(unit.work.function(unit.task))
     except Exception as error:  # noqa: BLE001  whatever it is, the caller decides
