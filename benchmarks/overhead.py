@@ -176,7 +176,7 @@ def main() -> None:
     found, state = [], machine()
     for name, model in networks(given):
         slow = Timed(model, "float32").d > 1_000
-        repeats, iterations = (2, 3 if slow else 20) if given.quick else (5, 10) if slow else (9, 40)
+        repeats, iterations = (2, 3 if slow else 20) if given.quick else (3, 4) if slow else (5, 20)
         for row in measure(name, model, repeats, iterations):
             found.append(row)
             aim = "" if row.limit is None else f"  (at most {row.limit:g})"
