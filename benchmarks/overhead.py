@@ -137,9 +137,11 @@ def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[R
                 count = iterations * (1 if batches[method] == 200 else 5)
                 found.setdefault((dtype, method), []).append(run(fun, make(), count * (batches[method] + 1) + 1))
     for (dtype, method), taken in found.items():
-        outside, inside, speed, *ratios = (statistics.median(part) for part in zip(*taken[1:], strict=True))
+        outside, inside, speed, wall, cpu, least = (statistics.median(part) for part in zip(*taken[1:], strict=True))
         limit = None if method == "recommended" else LIMITS.get(fun.d, {}).get(batches[method])
-        yield Row(name, method, fun.d, batches[method], dtype, speed, 1e3 * inside, 1e6 * outside, *ratios, limit)
+        yield Row(
+            name, method, fun.d, batches[method], dtype, speed, 1e3 * inside, 1e6 * outside, wall, cpu, least, limit
+        )
 
 
 def mirror_step(d: int, repeats: int) -> dict[str, Any]:

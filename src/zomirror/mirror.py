@@ -20,7 +20,7 @@ from zomirror.errors import ArgumentError
 from zomirror.penalty import ElasticNet
 
 Side = Array | float
-CHUNK = 1 << 13  # coordinates a separable step works on at a time: its scratch stays in the cache
+CHUNK = 1 << 15  # coordinates a separable step works on at a time: its scratch stays in the cache
 
 
 class MirrorMap(Protocol):
