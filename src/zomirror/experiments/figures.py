@@ -106,7 +106,11 @@ def _panel(axes: Axes, panel: Panel, axis: str) -> None:
     else:
         axes.set(xlabel=f"iterations ({group.queries[1]:.0f} queries each)" if len(across) > 1 else "iterations")
     axes.grid(visible=True, which="major", color="0.9")
-    axes.legend(fontsize=8, framealpha=0.7, edgecolor="none", handlelength=2.6)
+    if panel.topic == "convergence":
+        axes.legend(fontsize=8, framealpha=0.7, edgecolor="none", handlelength=2.6)
+    else:  # six curves leave no corner free: room is made below them
+        axes.set_ylim(bottom=axes.get_ylim()[0] / 3)
+        axes.legend(fontsize=8, loc="lower center", ncols=3, frameon=False, handlelength=2.6)
 
 
 def _look(algorithm: Algorithm, topic: str) -> dict[str, Any]:
