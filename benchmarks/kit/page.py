@@ -18,8 +18,8 @@ BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#999999"
 HEAD = """# Speed and memory
 
 The optimiser should be invisible beside the black box. `make bench` measures whether it is, on your machine, and makes
-this page of the numbers in `benchmarks/results`; `make bench QUICK=1` takes minutes and writes nothing. The load average
-beside each table says how busy the machine was: on a busy one all of this is dearer than it need be.
+this page of the numbers in `benchmarks/results`; `make bench QUICK=1` takes minutes and writes nothing. The load
+average beside each table says how busy the machine was: on a busy one all of this is dearer than it need be.
 
 ![Four pictures: overhead beside networks, cost per query and coordinate, memory, cost against peers](images/speed.png)
 """
