@@ -215,6 +215,7 @@ def test_a_key_is_the_digest_of_what_decides_the_outcome(lenet: pictures.Network
         {"iterations": 100},
         {"upscale": 2},
         {"upscale": 2, "shared": True},
+        {"repeat": 1},
     ]
     keys = {replace(task, **other).key for other in others}
     assert len(keys | {task.key}) == 1 + len(others)

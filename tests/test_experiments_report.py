@@ -309,13 +309,17 @@ def test_the_comparison_has_every_row_of_both_tables(models: Path, tmp_path: Pat
     for row in rows:
         assert row.deviation == pytest.approx(0.05, abs=1e-6)
         assert row.agrees
-    assert len(check.tasks(models)) == 7 * 10 + 2 * 7 + 5 * 10 + 4 * 3
+        assert row.seeds == check.SEEDS[row.reference.data]
+    tasks = check.tasks(models)
+    assert len(tasks) == 7 * 10 + 5 * 10 + 3 * (2 * 7 + 4 * 3)
+    assert len({task.key for task in tasks}) == len(tasks)
+    assert len({task.seed for task in tasks if task.image == 482}) == 3
 
 
 def test_the_command_of_the_comparison_tells_and_fails_when_a_row_is_off(models: Path, tmp_path: Path) -> None:
     finished(models, tmp_path / "good")
     told = call("reproduce", "check", models, "--out", tmp_path / "good").stdout
-    assert "0 runs computed, 146 were there" in told
+    assert "0 runs computed, 198 were there" in told
     assert "18 of 18 rows agree within 10 %" in told
     finished(models, tmp_path / "bad", off=1.2)
     rows = json.loads(call("reproduce", "check", models, "--out", tmp_path / "bad", "--json", code=1).stdout)

@@ -168,6 +168,7 @@ def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
                     "row": row.title,
                     "reference": row.reference.values,
                     "measured": row.measured,
+                    "seeds": row.seeds,
                     "deviation": row.deviation,
                     "agrees": row.agrees,
                 }
@@ -176,12 +177,13 @@ def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
         )
     else:
         say(f"{work.computed:,} runs computed, {work.found:,} were there")
-        head = ("settings", "row", "images", "t=25", "50", "100", "150", "200", "largest deviation")
+        head = ("settings", "row", "images", "seeds", "t=25", "50", "100", "150", "200", "largest deviation")
         lines = [
             (
                 row.reference.settings,
                 row.title,
                 str(row.reference.count),
+                str(row.seeds),
                 *(f"{m:.3g}/{r:.3g}" for m, r in zip(row.measured, row.reference.values, strict=True)),
                 f"{row.deviation:.1%}",
             )

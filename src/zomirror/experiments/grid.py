@@ -26,7 +26,7 @@ class Task:
     kind: str
     algorithm: str
     image: int
-    """Its place in the test set; also the seed of the run."""
+    """Its place in the test set."""
     model: Path
     digest: str
     """The SHA-256 of the model's file."""
@@ -37,6 +37,13 @@ class Task:
     """Every pixel is split into so many squared."""
     shared: bool = False
     """Whether the parts of a pixel share its weight, so that splitting it changes nothing but the dimension."""
+    repeat: int = 0
+    """Which of several runs that differ in their seeds only."""
+
+    @property
+    def seed(self) -> int:
+        """The place of the image, and another one for every repeat."""
+        return self.image + 100_000 * self.repeat
 
     @property
     def study(self) -> str:
@@ -68,6 +75,8 @@ class Task:
         }
         if self.upscale != 1:
             known |= {"upscale": self.upscale, "shared": self.shared}
+        if self.repeat:
+            known["repeat"] = self.repeat
         if self.algorithm == RECOMMENDED.name:
             known["trajectory"] = TRAJECTORY  # the paper's methods are what they are; this one may get better
         return known

@@ -77,7 +77,7 @@ def run_one(job: Job) -> Outcome | None:
         budget=QUERIES * task.iterations + 1,
         max_sent=2 * QUERIES * task.iterations,  # the model is ours: a batch lost to a kill may be asked again
         method=settings.method(Algorithm.named(task.algorithm)),
-        rng=task.image,
+        rng=task.seed,
         run_dir=store.run_dir(task),
     )
     if result.status is Status.INTERRUPTED:
