@@ -253,12 +253,12 @@ def test_ctrl_c_ends_the_program_too():
     [
         (
             "import sys; sys.exit('no GPU found')",
-            r"ended before it had answered \(exit code 1; its last words: no GPU found\)",
+            r"ended (before it had answered|by itself) \(exit code 1; its last words: no GPU found\)",
         ),
         ("raise SystemExit(7)", r"\(exit code 7\)"),
         ("import os; os.kill(os.getpid(), 11)", r"\(signal SIGSEGV\)"),
-        ("", r"ended before it had answered"),
-        ("import sys; sys.stdin.buffer.readline(); print(1, 2)", "ended before it had answered"),
+        ("", "ended before it had answered|ended by itself"),
+        ("import sys; sys.stdin.buffer.readline(); print(1, 2)", "ended before it had answered|ended by itself"),
         ("import sys; sys.stderr.write('\\x1b[31m' + 'y' * 9999)", r"last words: (\?\[31m)?y{400,500}\)"),
     ],
 )
@@ -275,7 +275,7 @@ def test_a_failure_after_the_answer_counts():
 def test_a_death_is_noticed_though_a_grandchild_holds_the_pipe():
     code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
     start = time.monotonic()
-    with pytest.raises(OracleError, match="ended before it had answered"):
+    with pytest.raises(OracleError, match="ended before it had answered|ended by itself"):
         command_classifier(python(code), timeout=30.0)(X)
     assert time.monotonic() - start < 10
 
@@ -313,7 +313,7 @@ def ask_twice(classifier: Any) -> None:
         (
             "npy",
             "print('Loading model ...', flush=True); import time; time.sleep(60)",
-            "an array in .npy format and nothing else",
+            "an array in .npy format and nothing else|wrote before it was asked",
         ),
         (
             "npy",
