@@ -275,7 +275,7 @@ def test_a_failure_after_the_answer_counts():
 def test_a_death_is_noticed_though_a_grandchild_holds_the_pipe():
     code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
     start = time.monotonic()
-    with pytest.raises(OracleError, match="ended before it had answered|ended by itself"):
+    with pytest.raises(OracleError, match=r"ended before it had answered|ended by itself"):
         command_classifier(python(code), timeout=30.0)(X)
     assert time.monotonic() - start < 10
 
