@@ -67,6 +67,12 @@ def test_curves_are_compared_on_the_same_images_only() -> None:
     assert found.curves([Algorithm("psgd", 1.0)]) == []
 
 
+def test_repeats_with_other_seeds_are_not_other_images() -> None:
+    runs = [made("adaexpmd", falling(0.1), image=1), made("adaexpmd", falling(0.9), image=1, repeat=1)]
+    [curve] = group(runs)[0].curves([ADAPTIVE])
+    assert curve.mean[-1] == pytest.approx(0.1, abs=1e-6)
+
+
 def test_the_best_step_size_has_the_lowest_mean() -> None:
     shapes = {"expmd-1": falling(0.3, 10), "expmd-10": falling(0.1, 200)}
     [found] = group(study(shapes))

@@ -46,6 +46,7 @@ class Outcome:
     network: str = ""
     upscale: int = 1
     shared: bool = False
+    repeat: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, without what goes without saying."""
@@ -83,6 +84,7 @@ def outcome(task: Task, label: int, result: Result, *, valid: bool, seconds: flo
         iterations=task.iterations,
         upscale=task.upscale,
         shared=task.shared,
+        repeat=task.repeat,
         fun=tuple(float(f"{value:.5g}") for value in result.history.fun[at]),
         valid=valid,
         nnz=int(result.history.nnz[-1]),
