@@ -71,6 +71,21 @@ def test_the_best_valid_iterate_is_no_worse_than_any_that_was_measured() -> None
     e = zm.explain(model, X[1], budget=BUDGET, rng=0, callback=lambda glimpse: seen.append((glimpse.fun, glimpse.best)))
     assert e.objective <= np.nanmin([best for _, best in seen])
     assert len(e.history) == len(seen) > 10
+    assert seen[-1][0] == e.objective, "the last one shown is the answer"
+
+
+@pytest.mark.parametrize("options", [{"kind": "PP"}, {"kind": "PN"}, {"kind": "PN", "search": 3}])
+def test_every_query_after_the_label_is_in_the_history(options: dict[str, Any]) -> None:
+    counted = Counted(MODELS["curved"])
+    e = zm.explain(counted, X[1], budget=BUDGET, rng=0, **options)
+    ends = np.cumsum(counted.batches)
+    assert set(e.history.nfev) <= set(ends)
+    assert e.history.nfev[-1] == e.nfev
+    assert e.history.fun[-1] == e.objective
+    assert (np.diff(e.history.nfev) > 0).all()
+    refined = np.isnan(e.history.eta)
+    assert refined.any(), "refining, pruning and shrinking too"
+    assert np.nanmin(e.history.fun) <= e.objective or "search" not in options
 
 
 @pytest.mark.parametrize("budget", [100, 101, 137, 500, 5000])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 import zomirror as zm
 from tests import onnx_models
@@ -62,6 +63,50 @@ def test_a_model_that_raises_loses_nothing(kind: str, where: str) -> None:
         assert partial.valid, "what was found before is there"
         assert (label_of(MODEL, partial.perturbed) == partial.label) == (kind == "PP")
         assert partial.contrast_label == -1, "its scores were not told any more"
+
+
+@pytest.mark.parametrize("kind", ["PP", "PN"])
+def test_what_was_seen_before_a_failure_is_never_lost(kind: str) -> None:
+    """At whatever batch the model fails, the answer is the best valid point of all that it had answered."""
+    asked: list[Any] = []
+
+    def remembered(batch: Any) -> Any:
+        scores = MODEL(batch)
+        asked.append((np.array(batch), scores))
+        return scores
+
+    whole = zm.explain(remembered, X[0], kind=kind, budget=BUDGET, rng=0)
+    label, total = whole.label, len(asked)
+    batches = list(asked)
+    for at in range(3, total + 1, max(1, total // 12)):
+        with pytest.raises(zm.OracleError) as caught:
+            zm.explain(Failing(at, RuntimeError("gone")), X[0], kind=kind, budget=BUDGET, rng=0)
+        partial = caught.value.result
+        points = np.concatenate([points for points, _ in batches[: at - 1]])
+        scores = np.concatenate([scores for _, scores in batches[: at - 1]])
+        rival = np.delete(scores, label, axis=1).max(axis=1)
+        margins = rival - scores[:, label] if kind == "PP" else scores[:, label] - rival
+        change = points if kind == "PP" else points - X[0]
+        objective = np.maximum(margins, 0) + 0.1 * np.abs(change).sum(axis=1) + 0.05 * np.square(change).sum(axis=1)
+        inside = (change >= -1e-12).all(axis=1) & (points <= 1 + 1e-12).all(axis=1)
+        inside &= (points <= X[0] + 1e-12).all(axis=1) if kind == "PP" else True
+        finished = margins < 0
+        if partial.valid:
+            assert (label_of(MODEL, partial.perturbed) == label) == (kind == "PP")
+        if at > total - 3 and (finished & inside).any():
+            assert partial.valid
+            assert partial.objective <= objective[finished & inside].min() + 1e-9, f"batch {at} of {total}"
+
+
+def test_a_failure_at_a_later_level_keeps_the_earlier_ones() -> None:
+    counted = Counted(MODEL)
+    whole = zm.explain(counted, X[0], signed=True, search=3, budget=BUDGET, rng=0)
+    assert whole.valid
+    late = len(counted.batches) - 2
+    with pytest.raises(zm.OracleError) as caught:
+        zm.explain(Failing(late, RuntimeError("gone")), X[0], signed=True, search=3, budget=BUDGET, rng=0)
+    assert caught.value.result.valid
+    assert label_of(MODEL, caught.value.result.perturbed) != caught.value.result.label
 
 
 def test_one_input_that_fails_leaves_the_others() -> None:
@@ -124,6 +169,23 @@ def test_scores_of_the_wrong_shape_or_kind(answer: Any, words: str) -> None:
         zm.explain(answer, X[0], rng=0)
     assert caught.value.rows == range(1)
     assert caught.value.result.status is zm.Status.ERROR
+
+
+def test_a_model_with_one_class_has_nothing_to_contrast() -> None:
+    forest = RandomForestClassifier(3, random_state=0).fit(X, np.zeros(len(X)))
+    with pytest.raises(zm.OracleError, match="a model of one class has nothing to contrast"):
+        zm.explain(forest, X[0], rng=0)
+
+
+@pytest.mark.parametrize("kind", ["PP", "PN"])
+def test_an_input_outside_the_bounds_costs_no_query(kind: str) -> None:
+    model, x0 = Counted(MODEL), X[0].copy()
+    x0[4] = 1.5
+    with pytest.raises(zm.ArgumentError, match=r"x0\[4\] = 1.5, bounds \[0, 1\]\): give the bounds of your data"):
+        zm.explain(model, x0, kind=kind)
+    with pytest.raises(zm.ArgumentError, match="input 1: expected x0 inside the bounds"):
+        zm.explain_many(model, [X[1], x0], kind=kind, progress=False)
+    assert model.rows == 0
 
 
 def test_a_model_that_forgets_a_class_on_the_way() -> None:

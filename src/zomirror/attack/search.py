@@ -15,10 +15,10 @@ from dataclasses import replace
 import numpy as np
 
 from zomirror.attack.coarse import is_picture, look
-from zomirror.contrast.candidate import Candidate
+from zomirror.contrast.asking import ask_scores, driven
 from zomirror.contrast.engine import Reply, Request, Search
-from zomirror.contrast.progress import Found, Progress, ask_scores
-from zomirror.contrast.search import conducted, descend, driven, finish, pull_of
+from zomirror.contrast.progress import Found, Progress
+from zomirror.contrast.search import conducted, descend, finish, pull_of
 from zomirror.result import Status
 
 WALK_SHARE = 0.6
@@ -39,7 +39,7 @@ def _nearest(progress: Progress) -> Generator[Request, Reply, Status]:
     # A method that was asked for descends; scores that jump (trees) have no slopes to walk along.
     walked = Status.RUNNING
     if progress.aim.method is None and progress.aim.radius is None:
-        walked = yield from _watched(progress, _walk(progress))
+        walked = yield from _walk(progress)
     return walked if walked is not Status.RUNNING else (yield from descend(progress))
 
 
@@ -52,39 +52,5 @@ def _walk(progress: Progress) -> Generator[Request, Reply, Status]:
         first, each = min(MOST_FIRST, place.d // FIRST), max(EACH, int(EACH_SHARE * progress.aim.budget))
         looked = look(origin, progress.scores, place.x0.shape, progress.goal, place.box, pull, first=first, each=each)
         slopes = yield from driven(progress, looked, ask_scores)
-    before, progress.best = progress.best, origin
-    yield from finish(progress, Status.STALLED, last - progress.used, slopes)
-    ended = progress.best
-    if before is not None and before.better_than(ended):
-        progress.best = before
-    return Status.STALLED if ended.valid else Status.RUNNING
-
-
-def _watched(progress: Progress, walk: Generator[Request, Reply, Status]) -> Generator[Request, Reply, Status]:
-    """The walk, of which every batch is an entry of the history, shown to the callback, and may hold the best point."""
-    best, request, status = progress.best, next(walk), Status.RUNNING
-    ended = False
-    while not ended:
-        asked, reply = request, (yield request)
-        try:
-            request = walk.send(reply)
-        except StopIteration as stop:
-            status, ended = stop.value, True
-        seen = _best_of(progress, asked, reply)
-        best = seen if seen.better_than(best) else best
-        nnz = int(np.count_nonzero(seen.w))
-        progress.add(seen.fun, max(seen.margin, -progress.goal.kappa), np.nan, np.nan, nnz)
-        if not progress.shown(seen, nnz):
-            status, ended = Status.CALLBACK, True
-    if best is not None and best.better_than(progress.best):
-        progress.best = best
-    return status
-
-
-def _best_of(progress: Progress, request: Request, reply: Reply) -> Candidate:
-    """The best point of a batch, which was answered with all scores or with margins."""
-    margins = reply[:, 0] if reply.shape[1] == 1 else progress.margins(reply)
-    valid = np.flatnonzero(margins < -progress.goal.floor)
-    rows = valid if valid.size else [int(np.nanargmin(margins))] if not np.isnan(margins).all() else [0]
-    found = [progress.goal.candidate(request.query.points(i, i + 1)[0], float(margins[i])) for i in map(int, rows)]
-    return min(found, key=lambda one: (not one.valid, one.fun))
+    ended = yield from finish(progress, origin, last - progress.used, slopes)
+    return Status.STALLED if ended is not None and ended.valid else Status.RUNNING

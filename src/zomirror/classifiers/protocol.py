@@ -87,7 +87,11 @@ def check_scores(values: object, rows: int) -> NDArray[np.floating[Any]]:
         ) from error
     if scores.ndim != 2 or scores.shape[0] != rows or scores.shape[1] < 2:
         single = scores.shape in ((rows,), (rows, 1))
-        remedy = "of one score s per row make two columns (-s, s)" if single else "return one row per input"
+        remedy = (
+            "of one score s per row make two columns (-s, s); a model of one class has nothing to contrast"
+            if single
+            else "return one row per input"
+        )
         raise OracleError(f"expected scores of shape ({rows}, classes >= 2), got {scores.shape}: {remedy}")
     if scores.dtype == np.float32 or scores.dtype == np.float64:
         return scores

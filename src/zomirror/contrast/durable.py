@@ -23,7 +23,7 @@ from zomirror.runs.directory import RunDirectory
 from zomirror.runs.group import RunGroup
 from zomirror.runs.wide import carried
 
-SEARCH = 1
+SEARCH = 2
 """Raised whenever the search asks other points for the same scores: then recorded scores cannot be replayed."""
 
 

@@ -56,7 +56,7 @@ def explain(
 
     Returns the best valid point seen, within `budget` queries, the one for the label included. When nothing valid
     was found it says so (`valid`, `status`, `message`) and gives the point that came nearest. The run ends early
-    when nothing better has been found for a fifth of the budget. `search=n` tries n strengths of the penalty
+    when nothing better has been found for a while. `search=n` tries n strengths of the penalty
     within the same budget and returns the sparsest valid explanation. `callback(glimpse)` is shown every iterate
     (x, fun, best, nfev, nnz) and ends the descent by raising StopIteration.
 

@@ -1,8 +1,8 @@
-"""What a search is asked for, what it has seen so far, and how it asks."""
+"""What a search is asked for, and what it has seen so far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from zomirror.arrays import Array
 from zomirror.contrast.candidate import Candidate, Glimpse, Goal
-from zomirror.contrast.engine import Reply, Request, Scores
+from zomirror.contrast.engine import Scores
 from zomirror.contrast.setting import Setting
 from zomirror.descent import Method
 from zomirror.losses import Hinge, Loss, Softplus, change_margin, keep_margin
 from zomirror.penalty import ElasticNet
-from zomirror.query import Query, Segment
 from zomirror.result import History, Status
 
 Callback = Callable[[Glimpse], object]
@@ -42,8 +41,6 @@ class Aim:
     search: int = 0
     radius: float | None = None
     """How far to look for a change of the scores, where the model knows (trees)."""
-    patience: float = 0.2
-    """The descent ends when this part of the budget has brought no better valid point."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +57,10 @@ class Found:
     note: str
 
 
+class Stopped(Exception):  # noqa: N818 - not an error
+    """The callback asked to stop."""
+
+
 class Progress:
     """What a search has seen so far: the one thing in it that changes."""
 
@@ -69,7 +70,9 @@ class Progress:
         self.label = -1 if aim.label is None else aim.label
         self.scores = np.empty(0)
         self.best: Candidate | None = None
-        self.start = setting.start
+        """The best of all points asked."""
+        self.ends: list[Candidate] = []
+        """Where each level of `search=` ended; the sparsest of them is wanted, not the best."""
         self.distance = 0.0
         """The margin where nothing has been changed (PN) or put back (PP) yet."""
         self.used = 0
@@ -80,11 +83,6 @@ class Progress:
     def left(self) -> int:
         """Queries for the descent and the polish; one stays for the end."""
         return self.aim.budget - self.used - 1
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether something valid was seen."""
-        return self.best is not None and self.best.valid
 
     def consider(self, w: Array, margin: float) -> Candidate:
         """Keep the point if it is the best so far."""
@@ -99,43 +97,21 @@ class Progress:
             return keep_margin(scores, self.label).astype(np.float64)
         return change_margin(scores, self.label, self.aim.target).astype(np.float64)
 
-    def add(self, fun: float, f: float, eta: float, stationarity: float, nnz: int) -> None:
-        """One more iterate."""
-        self._rows.append((self.used, fun, f, eta, stationarity, nnz))
-
-    def shown(self, candidate: Candidate, nnz: int) -> bool:
-        """Show the iterate to the callback; False when it asks to stop."""
+    def measured(self, candidate: Candidate, eta: float = np.nan, stationarity: float = np.nan) -> None:
+        """One more entry of the history, shown to the callback, which may end the search."""
+        nnz = int(np.count_nonzero(candidate.w))
+        hinge = max(candidate.margin, -self.goal.kappa)
+        self._rows.append((self.used, candidate.fun, hinge, eta, stationarity, nnz))
         if self.callback is None:
-            return True
+            return
         best = self.best.fun if self.best is not None and self.best.valid else np.nan
         try:
             self.callback(Glimpse(self.setting.to_change(candidate.w), candidate.fun, best, self.used, nnz))
         except StopIteration:
-            return False
-        return True
+            self.callback = None  # who has asked to stop is not called again
+            raise Stopped from None
 
     def history(self) -> History:
         """The iterates' numbers."""
         nfev, fun, f, eta, stationarity, nnz = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
         return History(nfev.astype(np.int64), fun, f, eta, stationarity, nnz.astype(np.int64))
-
-
-Asking = Generator[Request, Reply, NDArray[np.float64]]
-
-
-def ask_scores(progress: Progress, points: list[Array]) -> Asking:
-    """All scores at the points."""
-    scores = yield Request(_query(points), progress.setting, lambda scores: scores.astype(np.float64))
-    progress.used += len(points)
-    return scores
-
-
-def ask_margins(progress: Progress, points: list[Array]) -> Asking:
-    """The margins at the points."""
-    reply = yield Request(_query(points), progress.setting, lambda scores: progress.margins(scores)[:, None])
-    progress.used += len(points)
-    return reply[:, 0]
-
-
-def _query(points: list[Array]) -> Query:
-    return Query(tuple(Segment(w, 1) for w in points))

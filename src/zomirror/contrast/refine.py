@@ -35,7 +35,7 @@ RIVALS, FACETS = 3, 8
 """Contrast classes that are tried one by one (PN), and classes that are kept at a distance together (PP)."""
 PROMISING = 100
 """Features beside those in use that are asked again."""
-FIRST_RADIUS, LAST_RADIUS, SHRINKING = 0.5, 0.008, 0.3
+FIRST_RADIUS, AGAIN_RADIUS, LAST_RADIUS, SHRINKING = 0.5, 0.1, 0.008, 0.3
 GAIN = 0.004
 """A round that gains a smaller part of F has not gained."""
 FAR = 1e9
@@ -128,40 +128,38 @@ def refine(
     left, radius, whole = allowed - 1, FIRST_RADIUS, slopes is None
     scores = _bounded((yield [best.w]))[0]
     slopes = np.zeros((scores.size, best.w.size)) if slopes is None else slopes.copy()
-    while radius >= LAST_RADIUS:
+    while True:
         features = free if whole and free.size <= left // 2 else _promising(best, free, slopes, pull, left // 2)
         if features.size == 0:
-            break
+            return best
         w, sides = best.w.astype(np.float64), (lower[features], upper[features])
         steps = _steps(w[features], *sides, size=min(STEP, radius / 2) if step is None else step)
         reply = _bounded((yield _along(best.w, features, steps)))
         left -= features.size
         slopes[:, features] = (reply - scores).T / steps
         if not np.isfinite(slopes).all():
-            break
-        aim = goal if best.valid else _rescue(goal, beyond)
-        model = Model(w, features, scores, slopes[:, features])
-        answers = model.answers(aim, sides, pull, radius)[:left]
-        if not answers:
-            break
-        if (
-            features is free
-            and best.valid
-            and min(answer.foreseen for answer in answers) > best.fun - GAIN * abs(best.fun)
-        ):
-            break  # the model knows all features, and sees nothing better
-        points = [box.project(answer.point.astype(best.w.dtype)) for answer in answers]
-        reply = _bounded((yield points))
-        left -= len(points)
-        before, growth = best, SHRINKING
-        for point, margin, row, answer in zip(points, pull.margins(reply), reply, answers, strict=True):
-            candidate = goal.candidate(point, float(margin))
-            if candidate.better_than(best):
-                best, scores, growth = candidate, row, answer.growth
-        gained = _gained(before, best)
-        radius = min(1.0, radius * (growth if gained else SHRINKING))
-        whole = not gained and not whole
-    return best
+            return best
+        model, gained = Model(w, features, scores, slopes[:, features]), False
+        while not gained and radius >= LAST_RADIUS:  # what was paid for is looked at closely before more is asked
+            answers = model.answers(goal if best.valid else _rescue(goal, beyond), sides, pull, radius)[:left]
+            if not answers:
+                return best
+            if best.valid and min(answer.foreseen for answer in answers) > best.fun - GAIN * abs(best.fun):
+                break  # there is nothing better in a smaller region either
+            points = [box.project(answer.point.astype(best.w.dtype)) for answer in answers]
+            reply = _bounded((yield points))
+            left -= len(points)
+            before, growth = best, SHRINKING
+            for point, margin, row, answer in zip(points, pull.margins(reply), reply, answers, strict=True):
+                candidate = goal.candidate(point, float(margin))
+                if candidate.better_than(best):
+                    best, scores, growth = candidate, row, answer.growth
+            gained = _gained(before, best)
+            radius = min(1.0, radius * (growth if gained else SHRINKING))
+        if not gained and whole:
+            return best
+        # Some features brought nothing: once more, with all of them.
+        whole, radius = not gained, max(radius, AGAIN_RADIUS)
 
 
 def _bounded(scores: Vector) -> Vector:

@@ -1,11 +1,11 @@
 """The search for one PP or PN, as a generator that an engine drives.
 
     1. Ask the label of x0 (and the scores of the baseline, for a PP).
-    2. Descend loss(margin) + h(w); remember the best valid iterate, which costs nothing.
-    3. If none is valid, descend again with weaker penalties.
-    4. Refine the best point with local linear models, which also makes most invalid points valid.
-    5. Prune and shrink it.
-    6. Ask it once more, for all its scores.
+    2. Descend loss(margin) + h(w); if nothing valid was met on the way, descend again with weaker penalties.
+    3. Refine the best point with local linear models, which also makes most invalid points valid.
+    4. Prune and shrink it.
+    5. For a PN do the same from a second start, and keep the better end.
+    6. Ask the best point of all that were asked once more, for all its scores.
 
 Every row asked counts, and the search never asks more than its budget.
 """
@@ -13,17 +13,18 @@ Every row asked counts, and the search never asks more than its budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.arrays import Array
+from zomirror.contrast.asking import ask_margins, ask_scores, driven
 from zomirror.contrast.candidate import Candidate
 from zomirror.contrast.engine import Reply, Request, Search
 from zomirror.contrast.polish import polish
-from zomirror.contrast.progress import LOSSES, Asking, Found, Progress, ask_margins, ask_scores
+from zomirror.contrast.progress import LOSSES, Found, Progress, Stopped
 from zomirror.contrast.refine import Pull, refine
 from zomirror.errors import ArgumentError
 from zomirror.optimizer import Optimizer
@@ -31,19 +32,25 @@ from zomirror.penalty import ElasticNet
 from zomirror.presets import recommended
 from zomirror.result import Status
 
-T = TypeVar("T")
-
-ALONG = (1.0, 0.5, 0.25, 0.125, 0.0625)
-"""Where on the way from x0 to the paper's start the recommended method looks for a better place to begin a PN."""
+STARTS = (0.25, 1.0)
+"""Where the descents for a PN begin, as parts of the way from x0 to the paper's start, the centre of the decision set:
+from there on the way in they meet other classes than from near x0, and either may be the nearer one."""
+EACH_START = 5
+"""A second start needs so many queries for each free feature, else the first has them all."""
 TRIES = ((1.0, 0.0), (0.1, 0.1), (0.01, 0.3))
 """Tried in turn until something is valid: factors of the penalty, and how far beyond the boundary to aim, as parts
 of the distance to it. Scores that jump have a tie where the hinge is least, and a tie is not valid."""
-FINISH_SHARE = 0.5
-"""The part of the budget that the descent leaves for refining, pruning and shrinking."""
+FINISH_SHARE = 0.25
+"""The part of the queries that the descent leaves for refining, pruning and shrinking."""
 POLISH_SHARE = 0.1
 """The part of that which is for pruning and shrinking."""
+PATIENCE = 0.25
+"""A descent ends when this part of its queries has brought no better valid point."""
 UNUSED = 0.05
-"""With more than this part left, a search has not ended for want of budget."""
+"""With more than this part of the budget left, a search has not ended for want of it."""
+
+Ended = tuple[Status, Candidate | None]
+"""Why a descent ended, and the best point that it has met."""
 
 
 def search(progress: Progress) -> Search[Found]:
@@ -57,24 +64,32 @@ def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request
     if np.isnan(progress.scores).any():
         progress.note = f"{Status.NONFINITE.value}: the scores of x0 are {_shown(progress.scores)}"
         return found(progress, Status.NONFINITE, progress.scores)
-    if progress.best is not None and progress.best.fun == -progress.goal.kappa and progress.is_valid:
+    best = chosen(progress)
+    if best.valid and best.fun == -progress.goal.kappa:
         progress.note = (
             f"x0 is not classified {progress.label}, so nothing has to change"
             if progress.setting.kind == "PN"
             else "the baseline alone is given this class, and no less surely than x0: choose another baseline"
         )
-        scores = yield from ask_scores(progress, [progress.best.w])
+        scores = yield from ask_scores(progress, [best.w])
         return found(progress, Status.TARGET, scores[0])
-    status = yield from middle(progress)
+    try:
+        status = yield from middle(progress)
+    except Stopped:
+        status = Status.CALLBACK
     best = chosen(progress)
     if status is Status.BUDGET and progress.left > UNUSED * progress.aim.budget:
         status = Status.STALLED  # the descent had used its share, and what followed ended by itself
     scores = yield from ask_scores(progress, [best.w])
+    with suppress(Stopped):  # it is ending anyway
+        progress.measured(best)
     return found(progress, status, scores[0])
 
 
 def chosen(progress: Progress) -> Candidate:
-    """The best point seen, or the start when nothing was seen."""
+    """The best point seen, or the start when nothing was; of several levels the sparsest valid end."""
+    if any(end.valid for end in progress.ends):
+        return min(progress.ends, key=lambda end: (not end.valid, np.count_nonzero(end.w), end.fun))
     return progress.best or Candidate(progress.setting.start, np.nan, np.nan, valid=False)
 
 
@@ -119,104 +134,118 @@ def _find_label(progress: Progress) -> Generator[Request, Reply, None]:
             "the baseline alone is given this class, so this is what makes the model surer: the margin had to "
             f"pass {floor:.3g}, half-way from the baseline's to that of x0"
         )
-    seen = [progress.consider(w, float(margin)) for w, margin in zip(points, margins, strict=True)]
+    for w, margin in zip(points, margins, strict=True):
+        progress.consider(w, float(margin))
     progress.distance = max(float(margins[-1]), 0.0) if np.isfinite(margins[-1]) else 0.0
-    if setting.kind == "PN" and aim.method is None:
-        yield from _find_start(progress, seen[0])
 
 
-def _find_start(progress: Progress, at_x0: Candidate) -> Generator[Request, Reply, None]:
-    """Begin a PN where F is least between x0 and the centre of the decision set: five queries that save many."""
-    centre, box = progress.setting.start, progress.setting.box
-    points: list[Array] = [box.project(centre * centre.dtype.type(c)) for c in ALONG]
-    margins = yield from ask_margins(progress, points)
-    seen = [progress.consider(w, float(margin)) for w, margin in zip(points, margins, strict=True)]
-    progress.start = min([at_x0, *seen], key=lambda candidate: candidate.fun).w
+def _starts(progress: Progress) -> list[Array]:
+    """Where to begin: the paper's start, of a PN by the recommended method also nearer to x0."""
+    setting, aim = progress.setting, progress.aim
+    if setting.kind == "PP" or aim.method is not None:
+        return [setting.start]
+    affordable = aim.budget >= EACH_START * len(STARTS) * setting.free
+    parts = STARTS if affordable else STARTS[:1]
+    return [setting.box.project(setting.start * setting.start.dtype.type(part)) for part in parts]
 
 
 def descend(progress: Progress) -> Generator[Request, Reply, Status]:
-    """The penalty as given, where that ends with nothing valid weaker ones; and the best point finished."""
-    status = Status.BUDGET
-    for i, (factor, beyond) in enumerate(TRIES):
-        # Each try may use all that is left once something is valid, and half of it before.
-        status = yield from _once(progress, factor, beyond=beyond, patient=i == len(TRIES) - 1)
-        if progress.is_valid or status in (Status.NONFINITE, Status.CALLBACK):
-            break
-    yield from finish(progress, status, progress.left)
+    """From each start a descent, the best point of which is finished, each with the same share of what is left."""
+    starts, status = _starts(progress), Status.BUDGET
+    for i, start in enumerate(starts):
+        last = progress.used + progress.left // (len(starts) - i)
+        kept = int(FINISH_SHARE * (last - progress.used))
+        best = progress.best if i == 0 else None
+        for j, (factor, beyond) in enumerate(TRIES):
+            # Each try may use all that is left once something is valid, and half of it before.
+            allowed, patient = last - progress.used - kept, j == len(TRIES) - 1
+            status, best = yield from _once(
+                progress, start, factor, best, beyond=beyond, allowed=allowed, patient=patient
+            )
+            if status is Status.NONFINITE:
+                return status
+            if best is not None and best.valid:
+                break
+        yield from finish(progress, best, last - progress.used)
     return status
 
 
 def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
-    """Several strengths of the penalty within one budget; the sparsest valid point of all is kept."""
-    count, ends, status = progress.aim.search, [], Status.BUDGET
+    """Several strengths of the penalty within one budget; the sparsest valid end of all is wanted."""
+    count, status, start = progress.aim.search, Status.BUDGET, _starts(progress)[0]
     for i in range(count):
-        progress.best = None
         factor = 4.0 ** (2 * i / (count - 1) - 1) if count > 1 else 1.0
         # Shares of the same size, of which each descent leaves the same part for what follows.
         share = progress.left // (count - i)
         kept = int(FINISH_SHARE * share)
-        status = yield from _once(progress, factor, patient=True, allowed=share - kept)
-        yield from finish(progress, status, kept)
-        ends.append(chosen(progress))
-        if status in (Status.CALLBACK, Status.NONFINITE):
+        status, best = yield from _once(progress, start, factor, None, allowed=share - kept, patient=True)
+        if status is Status.NONFINITE:
             break
-    progress.best = min(ends, key=lambda end: (not end.valid, np.count_nonzero(end.w), end.fun))
+        end = yield from finish(progress, best, kept)
+        progress.ends += [] if end is None else [end]
     return status
 
 
 def _once(
-    progress: Progress, factor: float, *, patient: bool, beyond: float = 0.0, allowed: int | None = None
-) -> Generator[Request, Reply, Status]:
+    progress: Progress,
+    start: Array,
+    factor: float,
+    best: Candidate | None,
+    *,
+    allowed: int,
+    patient: bool,
+    beyond: float = 0.0,
+) -> Generator[Request, Reply, Ended]:
+    """One descent; unless it is `patient`, half of what is allowed must do to find something valid."""
     aim, setting = progress.aim, progress.setting
     l1, l2 = aim.penalty.l1 * factor, aim.penalty.l2 * factor
     loss, method = LOSSES[aim.loss](progress.goal.kappa + beyond * progress.distance), aim.method
     if method is None:
         clip = aim.radius is not None
-        method = recommended(progress.start, ElasticNet(l1, l2), setting.box, link=loss, radius=aim.radius, clip=clip)
-    optimizer = Optimizer(progress.start, l1=l1, l2=l2, bounds=setting.box, method=method, rng=aim.seed)
+        method = recommended(start, ElasticNet(l1, l2), setting.box, link=loss, radius=aim.radius, clip=clip)
+    optimizer = Optimizer(start, l1=l1, l2=l2, bounds=setting.box, method=method, rng=aim.seed)
     first = improved = progress.used
     least = np.inf
-    allowed = progress.left - _kept_rows(progress) if allowed is None else allowed
     while True:
-        query, spent = optimizer.query, progress.used - first
-        if spent + len(query) > (allowed if progress.is_valid or patient else allowed // 2):
-            return Status.BUDGET
+        valid = best is not None and best.valid
+        query = optimizer.query
+        if progress.used - first + len(query) > (allowed if valid or patient else allowed // 2):
+            return Status.BUDGET, best
         reply = yield Request(query, setting, lambda scores: progress.margins(scores)[:, None])
         progress.used += len(query)
         margins = reply[:, 0]
         optimizer.tell(margins if aim.method is None else loss(margins))
         if optimizer.status is not Status.RUNNING:
             progress.note = progress.note or optimizer.result.message
-            return optimizer.status
+            return optimizer.status, best
         latest = optimizer.latest
         if latest is None or latest.nit != optimizer.nit:
             continue
         candidate = progress.consider(latest.x, float(margins[0]))
-        hinge = max(candidate.margin, -progress.goal.kappa)
-        progress.add(candidate.fun, hinge, latest.eta, latest.stationarity, latest.nnz)
-        if not progress.shown(candidate, latest.nnz):
-            return Status.CALLBACK
-        if progress.is_valid and progress.best is not None and progress.best.fun < 0.998 * least:
-            least, improved = progress.best.fun, progress.used
-        if progress.is_valid and progress.used - improved > aim.patience * aim.budget:
-            return Status.STALLED
+        best = candidate if candidate.better_than(best) else best
+        progress.measured(candidate, latest.eta, latest.stationarity)
+        if best is not None and best.valid:
+            if best.fun < 0.998 * least:
+                least, improved = best.fun, progress.used
+            if progress.used - improved > PATIENCE * allowed:
+                return Status.STALLED, best
 
 
 def finish(
-    progress: Progress, status: Status, allowed: int, slopes: NDArray[np.float64] | None = None
-) -> Generator[Request, Reply, None]:
-    """The best point refined and then, once it is valid, pruned and shrunk, unless the search was told to stop."""
-    if progress.best is None or status in (Status.CALLBACK, Status.NONFINITE):
-        return
-    box, goal, last = progress.setting.box, progress.goal, progress.used + min(allowed, progress.left)
+    progress: Progress, start: Candidate | None, allowed: int, slopes: NDArray[np.float64] | None = None
+) -> Generator[Request, Reply, Candidate | None]:
+    """`start` refined and then, once it is valid, pruned and shrunk."""
+    if start is None:
+        return None
+    end, box, goal, last = start, progress.setting.box, progress.goal, progress.used + min(allowed, progress.left)
     if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
         beyond = TRIES[1][1] * progress.distance
         pull, step = pull_of(progress), progress.aim.radius
-        refined = refine(progress.best, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes)
-        progress.best = yield from driven(progress, refined, ask_scores)
-    if progress.best.valid and last > progress.used:
-        polished = polish(progress.best, goal, box, last - progress.used)
-        progress.best = yield from driven(progress, polished, ask_margins)
+        refined = refine(end, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes)
+        end = yield from driven(progress, refined, ask_scores)
+    if end.valid and last > progress.used:
+        end = yield from driven(progress, polish(end, goal, box, last - progress.used), ask_margins)
+    return end
 
 
 def pull_of(progress: Progress) -> Pull:
@@ -225,25 +254,6 @@ def pull_of(progress: Progress) -> Pull:
     if progress.setting.kind == "PP":
         return Pull(label, kept=True)
     return Pull(label, kept=False) if target is None else Pull(target, kept=True)
-
-
-def driven(
-    progress: Progress,
-    steps: Generator[list[Array], NDArray[np.float64], T],
-    ask: Callable[[Progress, list[Array]], Asking],
-) -> Generator[Request, Reply, T]:
-    """What `steps` returns, its points asked."""
-    try:
-        points = next(steps)
-        while True:
-            points = steps.send((yield from ask(progress, points)))
-    except StopIteration as stop:
-        end: T = stop.value
-        return end
-
-
-def _kept_rows(progress: Progress) -> int:
-    return int(FINISH_SHARE * progress.aim.budget)
 
 
 def _shown(scores: NDArray[np.float64]) -> str:

@@ -42,6 +42,11 @@ class Setting:
         """How many features there are."""
         return self.base.size
 
+    @property
+    def free(self) -> int:
+        """How many features can change."""
+        return int(np.count_nonzero(np.broadcast_to(self.box.lower < self.box.upper, self.base.shape)))
+
     def to_input(self, w: Array) -> Array:
         """What the model sees at the rows of w: (n, *shape)."""
         points = w * self.scale
@@ -95,10 +100,7 @@ def setting_of(
     low, high = (low / unit).astype(dtype), (high / unit).astype(dtype)
     box = Box(_inside(low, unit, base, lower, high), _inside(high, unit, base, upper, low))
     start = np.asarray(kept / unit, dtype) if kind == "PP" else _centre(low, high).astype(dtype)
-    if kind == "PP":
-        start = np.asarray((x - base) / unit, dtype)
-    start = box.project(start)
-    return Setting(kind, image, np.ascontiguousarray(base), unit, box, start)
+    return Setting(kind, image, np.ascontiguousarray(base), unit, box, box.project(start))
 
 
 def input_array(name: str, value: object) -> Array:
