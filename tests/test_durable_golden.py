@@ -17,6 +17,7 @@ import pytest
 
 import zomirror as zm
 from zomirror.runs import inspect, lock
+from zomirror.runs.directory import RunDirectory
 
 GOLDEN = Path(__file__).parent / "golden" / "durable"
 X0 = np.full(6, 0.25)
@@ -94,6 +95,23 @@ def test_a_finished_explanation_loads(golden: Path) -> None:
     assert never.rows == 0
     assert (one.kind, one.label, one.valid, one.nfev, one.seed) == ("PN", 0, True, info.used, 0)
     assert int(np.argmax(scores(one.perturbed[None])[0])) == one.contrast_label != one.label
+
+
+def test_an_explanation_of_an_earlier_search_loads_and_is_not_searched_on(golden: Path) -> None:
+    """The points of the search have changed since: its answer is there, its answers cannot be replayed."""
+    place = golden / "explained-1"
+    info = inspect(place)
+    assert (info.state, info.used, info.damage) == ("finished", info.sent, ())
+    with RunDirectory.open(place) as run:
+        stored = run.result()
+    assert stored is not None
+    one = zm.Explanation.from_json(stored.arrays["explanation"].tobytes().decode())
+    assert (one.kind, one.label, one.valid, one.nfev) == ("PN", 0, True, info.used)
+    assert int(np.argmax(scores(one.perturbed[None])[0])) == one.contrast_label != one.label
+    never = Box(scores)
+    with pytest.raises(zm.RunError, match="search"):
+        explained(never, run_dir=place)
+    assert never.rows == 0
 
 
 def test_a_killed_minimisation_goes_on(golden: Path) -> None:
