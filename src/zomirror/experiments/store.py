@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from zomirror.datasets.cache import replacing
 from zomirror.durable import TRAJECTORY
 from zomirror.errors import DataError
 from zomirror.experiments.grid import Task
@@ -88,10 +89,8 @@ def write_study(path: Path, runs: Iterable[Outcome]) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Replace the file at once, so that it is never seen half written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))
 
 
 def _outcome(path: Path) -> Outcome:
