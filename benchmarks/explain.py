@@ -1,0 +1,311 @@
+"""Contrastive explanations with default settings: how many are valid, how sparse, how small, at how many queries.
+
+Digits: the first ten of each class of the MNIST test set from position 7,000 on that the bundled LeNet classifies
+correctly, none of which was used to tune anything. Tables: six models on scikit-learn's breast cancer and wine, fitted
+on one part of the rows and explained on fifty of the others. Every answer is checked by asking the model again
+outside, and its queries are counted on the side of the model.
+
+    python benchmarks/explain.py              100 digits, PP and PN; writes the digits of results/explain.json
+    python benchmarks/explain.py --tabular    12 models, 50 rows each; writes the tables of results/explain.json
+    python benchmarks/explain.py --quick      ten digits (with --tabular: five rows of each model), prints only
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # batches are small: threads would only wait for one another
+
+import numpy as np
+from numpy.typing import NDArray
+
+import zomirror as zm
+from zomirror import datasets, models
+from zomirror.classifiers import Classifier
+
+RESULTS = Path(__file__).resolve().parent / "results" / "explain.json"
+BUDGET = 10_000
+FIRST = 7_000
+"""The position in the test set from which digits are taken."""
+LOCKSTEP = 10
+KINDS = ("PN", "PP")
+Array = NDArray[Any]
+
+OTHERS = (
+    {"tool": "alibi", "kind": "PN", "valid": None, "l1": 10.9, "l2": 1.56, "pixels": 77, "queries": 20_900_000},
+    {"tool": "alibi", "kind": "PP", "valid": 0.1, "l1": None, "l2": None, "pixels": None, "queries": None},
+    {"tool": "MAXi", "kind": "PN", "valid": None, "l1": 14.9, "l2": None, "pixels": None, "queries": 251_002},
+    {"tool": "MAXi", "kind": "PP", "valid": None, "l1": 28.3, "l2": None, "pixels": None, "queries": 251_002},
+)
+"""Medians of others' tools, measured on another small MNIST network; MAXi's answers have no exact zeros."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One explanation, as it was found from outside."""
+
+    index: int
+    kind: str
+    label: int
+    contrast: int
+    valid: bool
+    """The class is kept (PP) or another (PN) when the model is asked again, and something is left of a PP."""
+    pixels: int
+    l1: float
+    l2: float
+    objective: float
+    queries: int
+    status: str
+
+
+class Counted:
+    """A model that knows how many rows it was asked."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.rows = zm.as_classifier(model), 0
+
+    def __call__(self, batch: Array) -> Array:
+        """Ask, and count."""
+        self.rows += len(batch)
+        return self.model(batch)
+
+
+def explained(model: Any, inputs: list[Array], kind: str, **options: Any) -> list[zm.Explanation]:
+    """Explanations whose queries the model has counted too."""
+    counted = Counted(model)
+    found = zm.explain_many(
+        counted, inputs, kind=kind, budget=BUDGET, lockstep=LOCKSTEP, rng=0, progress=False, **options
+    )
+    if counted.rows != sum(e.nfev for e in found) or max(e.nfev for e in found) > BUDGET:
+        raise SystemExit(f"{counted.rows} rows were asked, and {[e.nfev for e in found]} are said to have been")
+    return found
+
+
+def holds(model: Classifier, e: zm.Explanation) -> bool:
+    """Whether the explanation does what it says, asked outside and of its own parts alone."""
+    seen = e.x0 + e.x if e.kind == "PN" else e.perturbed
+    label = int(np.argmax(model(np.asarray(seen, e.x0.dtype)[None])[0]))
+    return bool(e.valid and e.nnz == np.count_nonzero(e.x) > 0 and (label == e.label) == (e.kind == "PP"))
+
+
+# --- digits ---------------------------------------------------------------------------------------------------
+
+
+def digits(model: Classifier, of_each: int) -> Iterator[tuple[int, Array]]:
+    """Positions in the test set, and images (1, 28, 28) in [0, 1]."""
+    test = datasets.mnist("test")
+    images = test.images[FIRST:, None].astype(np.float32) / np.float32(255)
+    labels = test.labels[FIRST:]
+    right = np.argmax(model(images), axis=1) == labels
+    for label in range(10):
+        for i in np.flatnonzero(right & (labels == label))[:of_each]:
+            yield FIRST + int(i), images[i]
+
+
+def digit_rows(of_each: int) -> tuple[list[Row], float]:
+    """The rows of both kinds, and the seconds that they took."""
+    model = zm.as_classifier(models.path("lenet"))
+    chosen = list(digits(model, of_each))
+    rows, started = [], time.process_time()
+    for kind in KINDS:
+        for first in range(0, len(chosen), LOCKSTEP):
+            part = chosen[first : first + LOCKSTEP]
+            found = explained(model, [image for _, image in part], kind)
+            rows += [digit_row(model, i, e) for (i, _), e in zip(part, found, strict=True)]
+            print(f"{kind} {len(part)} of class {found[0].label}", end="  \r", file=sys.stderr, flush=True)
+    return rows, time.process_time() - started
+
+
+def digit_row(model: Classifier, index: int, e: zm.Explanation) -> Row:
+    """The numbers of one explanation."""
+    return Row(
+        index=index,
+        kind=e.kind,
+        label=e.label,
+        contrast=e.contrast_label,
+        valid=holds(model, e),
+        pixels=int(np.count_nonzero(e.x)),
+        l1=float(np.abs(e.x).sum(dtype=np.float64)),
+        l2=float(np.linalg.norm(e.x.astype(np.float64))),
+        objective=e.objective,
+        queries=e.nfev,
+        status=e.status.name,
+    )
+
+
+def medians(rows: list[Row]) -> list[dict[str, Any]]:
+    """A line of the table for each kind."""
+    table = []
+    for kind in KINDS:
+        mine = [row for row in rows if row.kind == kind]
+        line: dict[str, Any] = {"tool": "zomirror", "kind": kind, "valid": sum(r.valid for r in mine) / len(mine)}
+        for name in ("l1", "l2", "pixels", "queries"):
+            values = [getattr(row, name) for row in mine]
+            line[name] = statistics.median(values)
+            line[f"{name}_range"] = [min(values), max(values)]
+        table.append(line)
+    return table
+
+
+def show_digits(table: list[dict[str, Any]]) -> None:
+    print(f"{'tool':<10} {'kind':<4} {'valid':>6} {'l1':>6} {'l2':>6} {'pixels':>7} {'queries':>11}   medians")
+    for kind in KINDS:
+        for line in [line for line in (*table, *OTHERS) if line["kind"] == kind]:
+            cells = [
+                "-" if line[name] is None else form.format(line[name])
+                for name, form in (
+                    ("valid", "{:.0%}"),
+                    ("l1", "{:.2f}"),
+                    ("l2", "{:.2f}"),
+                    ("pixels", "{:.0f}"),
+                    ("queries", "{:,.0f}"),
+                )
+            ]
+            widths = (6, 6, 6, 7, 11)
+            print(f"{line['tool']:<10} {kind:<4} " + " ".join(f"{c:>{w}}" for c, w in zip(cells, widths, strict=True)))
+
+
+# --- tables ---------------------------------------------------------------------------------------------------
+
+
+def estimators() -> dict[str, Any]:
+    """Fresh models of every kind, by name."""
+    from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    return {
+        "random forest": RandomForestClassifier(random_state=0),
+        "gradient boosting": GradientBoostingClassifier(random_state=0),
+        "histogram boosting": HistGradientBoostingClassifier(random_state=0),
+        "linear": make_pipeline(StandardScaler(), LogisticRegression()),
+        "SVM pipeline": make_pipeline(StandardScaler(), SVC(random_state=0)),
+        "neural network": make_pipeline(
+            StandardScaler(), MLPClassifier(hidden_layer_sizes=(32,), alpha=0.1, max_iter=1_000, random_state=0)
+        ),
+    }
+
+
+@dataclass(frozen=True)
+class Table:
+    """One model on one data set, one kind."""
+
+    data: str
+    model: str
+    accuracy: float
+    kind: str
+    rows: int
+    valid: float
+    features: float
+    """Median of those that change (PN) or are present (PP)."""
+    queries: float
+    fixed_valid: float
+    """With a third of the features fixed, every one of which was found untouched."""
+    seconds: float
+
+
+def tables(count: int) -> Iterator[Table]:
+    """Every model on both data sets."""
+    from sklearn.datasets import load_breast_cancer, load_wine
+    from sklearn.model_selection import train_test_split
+    from threadpoolctl import threadpool_limits
+
+    for load in (load_breast_cancer, load_wine):
+        data = load()
+        X, X_test, y, y_test = train_test_split(data.data, data.target, test_size=60, random_state=0)
+        # A PN may go anywhere in the range of the data, either way; a PP puts x0 back in place of the mean.
+        options = {"bounds": (data.data.min(axis=0), data.data.max(axis=0)), "signed": True}
+        fixed = np.random.default_rng(0).permutation(X.shape[1]) < X.shape[1] // 3
+        inputs = list(X_test[:count])
+        for name, model in estimators().items():
+            with threadpool_limits(limits=1):
+                model.fit(X, y)
+                asked = zm.as_classifier(model)
+                for kind in KINDS:
+                    mine = options | ({"baseline": X.mean(axis=0)} if kind == "PP" else {})
+                    started = time.process_time()
+                    found = explained(model, inputs, kind, **mine)
+                    seconds = (time.process_time() - started) / len(inputs)
+                    again = explained(model, inputs[: max(1, count // 5)], kind, fixed=fixed, **mine)
+                    for e in again:
+                        if not np.array_equal(e.perturbed[fixed], e.x0[fixed]):
+                            raise SystemExit(f"{name} on {load.__name__}: a fixed feature was touched")
+                    yield Table(
+                        data=load.__name__.removeprefix("load_").replace("_", " "),
+                        model=name,
+                        accuracy=float(model.score(X_test, y_test)),
+                        kind=kind,
+                        rows=len(found),
+                        valid=sum(holds(asked, e) for e in found) / len(found),
+                        features=statistics.median(e.nnz for e in found),
+                        queries=statistics.median(e.nfev for e in found),
+                        fixed_valid=sum(e.valid for e in again) / len(again),
+                        seconds=seconds,
+                    )
+
+
+def show_tables(lines: Iterator[Table]) -> list[Table]:
+    print(
+        f"{'data':<14} {'model':<18} {'accuracy':>8} {'kind':<4} {'rows':>4} {'valid':>6} {'features':>8} "
+        f"{'queries':>8} {'valid, a third fixed':>20} {'seconds':>8}"
+    )
+    shown = []
+    for line in lines:
+        print(
+            f"{line.data:<14} {line.model:<18} {line.accuracy:>8.1%} {line.kind:<4} {line.rows:>4} {line.valid:>6.0%} "
+            f"{line.features:>8.0f} {line.queries:>8,.0f} {line.fixed_valid:>20.0%} {line.seconds:>8.2f}",
+            flush=True,
+        )
+        shown.append(line)
+    return shown
+
+
+def store(part: str, content: dict[str, Any]) -> None:
+    """Replace one part of the results."""
+    machine = {
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    kept[part] = content | {"budget": BUDGET, "machine": machine}
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+    print(f"written: benchmarks/results/{RESULTS.name}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tabular", action="store_true", help="the tables instead of the digits")
+    parser.add_argument("--quick", action="store_true", help="a tenth of it, nothing is written")
+    options = parser.parse_args()
+    if options.tabular:
+        lines = show_tables(tables(5 if options.quick else 50))
+        if not options.quick:
+            store("tabular", {"table": [asdict(line) for line in lines]})
+        return
+    rows, seconds = digit_rows(1 if options.quick else 10)
+    table = medians(rows)
+    show_digits(table)
+    print(f"{seconds / len(rows):.1f} seconds of one core for each explanation")
+    if not options.quick:
+        document = {"medians": table, "others": OTHERS, "rows": [asdict(row) for row in rows]}
+        store("digits", document | {"seconds_each": seconds / len(rows)})
+
+
+if __name__ == "__main__":
+    main()
