@@ -40,12 +40,15 @@ from zomirror.presets import (
     theorem_schedule,
     zo_ada_expmd,
     zo_ada_psgd,
+    zo_ao_expmd,
+    zo_exp_storm,
     zo_expmd,
     zo_group_expmd,
     zo_psgd,
 )
 from zomirror.problem import Problem
 from zomirror.query import Query
+from zomirror.relatives import Optimistic, Storm
 from zomirror.result import History, Intermediate, Result, Status
 from zomirror.scipy_method import scipy_method
 from zomirror.step import Adaptive, Constant, ScaleFree
@@ -74,6 +77,7 @@ __all__ = [
     "Measured",
     "Method",
     "MirrorDescent",
+    "Optimistic",
     "Optimizer",
     "Oracle",
     "OracleError",
@@ -87,6 +91,7 @@ __all__ = [
     "Schedule",
     "State",
     "Status",
+    "Storm",
     "TwoPoint",
     "WorkerError",
     "Workers",
@@ -112,6 +117,8 @@ __all__ = [
     "theorem_schedule",
     "zo_ada_expmd",
     "zo_ada_psgd",
+    "zo_ao_expmd",
+    "zo_exp_storm",
     "zo_expmd",
     "zo_group_expmd",
     "zo_psgd",

@@ -21,6 +21,7 @@ from zomirror.estimator import EntropyRadius, EuclideanRadius, Radius, TwoPoint
 from zomirror.grouped import GroupMemory, Link
 from zomirror.mirror import Entropy, Euclidean
 from zomirror.penalty import ElasticNet
+from zomirror.relatives import Optimistic, Storm
 from zomirror.step import Adaptive, Constant, ScaleFree
 
 _ENTROPY_RADIUS, _EUCLIDEAN_RADIUS = EntropyRadius(), EuclideanRadius()
@@ -60,6 +61,16 @@ def zo_psgd(eta: float, batch_size: int = 200, *, radius: float | Radius = _EUCL
 def zo_ada_psgd(batch_size: int = 200, *, c: float = 1.0, radius: float | Radius = _EUCLIDEAN_RADIUS) -> MirrorDescent:
     """ZO-PSGD with the adaptive step, whose constant is 1 because phi is 1-strongly convex in |.|_2."""
     return MirrorDescent(Euclidean(), TwoPoint(batch_size, gaussian, radius), Adaptive(c))
+
+
+def zo_ao_expmd(batch_size: int = 200, *, first: float = 1.0, radius: float | Radius = _ENTROPY_RADIUS) -> Optimistic:
+    """AO-ExpMD, by the paper's authors: accelerated and optimistic; entropy map, Rademacher directions."""
+    return Optimistic(Entropy(), TwoPoint(batch_size, rademacher, radius), first)
+
+
+def zo_exp_storm() -> Storm:
+    """ExpStorm, by the paper's authors: variance reduced, with batches that grow and two points an iteration."""
+    return Storm(Entropy())
 
 
 def zo_group_expmd(
