@@ -205,7 +205,7 @@ time.sleep(60)
         "import time; time.sleep(60)",
         "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
         "import sys, time; sys.stdin.close(); time.sleep(60)",
-        "import sys, time; sys.stdout.buffer.write(b'\\x93NUMPY\\x01\\x00'); sys.stdout.flush(); time.sleep(60)",
+        "import os, time; os.read(0, 1); os.write(1, b'\\x93NUMPY\\x01\\x00'); time.sleep(60)",
         "import sys\nwhile True: sys.stdin.buffer.read(1)",
         "while True: pass",
     ],
@@ -365,7 +365,8 @@ def test_nonsense_is_refused_in_a_sentence(style, code, message, persistent):
         python(code), framing=style, timeout=20.0, max_bytes=1_000_000, persistent=persistent
     ) as classifier:
         start = time.monotonic()
-        with pytest.raises(OracleError, match=message):
+        # On a busy machine a program that writes without reading may be found out before it is asked.
+        with pytest.raises(OracleError, match=f"{message}|wrote before it was asked"):
             ask_twice(classifier)
         assert time.monotonic() - start < 10
 
