@@ -13,6 +13,7 @@ worth.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import sys
@@ -67,7 +68,7 @@ def plain(fun: Sparse, x0: Array, iterations: int) -> None:
     """The same method as its page is read: whole arrays, no thought of speed."""
     rng = np.random.default_rng(0)
     x, alpha, d = x0, 1.0, x0.size
-    nu = np.sqrt(2 * np.e * (2 * np.log(d) - 1) / BATCH) / d
+    nu = np.sqrt(2 * math.e * (2 * np.log(d) - 1) / BATCH) / d
     for _ in range(iterations):
         U = 2.0 * rng.integers(0, 2, size=(BATCH, d)) - 1
         values = fun(np.vstack([x, x + nu * U]))
