@@ -263,8 +263,9 @@ def test_ctrl_c_ends_the_program_too():
     ],
 )
 def test_a_program_that_dies_leaves_its_last_words(code, message, persistent):
+    first = "import sys; sys.stdin.readline()\n"  # so that it is asked before it ends
     with pytest.raises(OracleError, match=message):
-        command_classifier(python(code), framing="lines", persistent=persistent, timeout=20.0)(X)
+        command_classifier(python(first + code), framing="lines", persistent=persistent, timeout=20.0)(X)
 
 
 def test_a_failure_after_the_answer_counts():
