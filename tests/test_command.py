@@ -258,7 +258,7 @@ def test_ctrl_c_ends_the_program_too():
         ("raise SystemExit(7)", r"\(exit code 7\)"),
         ("import os; os.kill(os.getpid(), 11)", r"\(signal SIGSEGV\)"),
         ("", "ended before it had answered|ended by itself"),
-        ("import sys; sys.stdin.buffer.readline(); print(1, 2)", "ended before it had answered|ended by itself"),
+        ("print(1, 2)", "ended before it had answered|ended by itself"),
         ("import sys; sys.stderr.write('\\x1b[31m' + 'y' * 9999)", r"last words: (\?\[31m)?y{400,500}\)"),
     ],
 )
