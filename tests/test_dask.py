@@ -27,7 +27,7 @@ SILENCE = 4.0
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    local: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": None, "silence_logs": 60}
+    local: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 60}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **local) as cluster,  # type: ignore[no-untyped-call]
         Client(cluster) as client,  # type: ignore[no-untyped-call]
