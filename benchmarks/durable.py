@@ -1,6 +1,6 @@
 """What a durable run costs: the same run with and without run_dir, on this disk, in one process, by turns.
 
-python benchmarks/durable.py [--repeats 9] [--quick] [--directory DIR]
+python benchmarks/durable.py [--repeats 25] [--quick] [--directory DIR]
 
 The LeNet at d = 784 with batches of m = 200: the margin of a bundled digit minimised by zo_ada_expmd, and the whole
 explanation of it by the recommended method, whose batches of 11 rows are as small as they get. Printed are ratios,
@@ -99,7 +99,7 @@ def measure(run: Callable[..., Any], budget: int, repeats: int, root: Path) -> d
 def main() -> None:
     """Both tasks."""
     parser = argparse.ArgumentParser(description="durable over plain")
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=25)
     parser.add_argument("--quick", action="store_true", help="fewer repeats of shorter runs; nothing is written")
     parser.add_argument("--directory", type=Path, default=None, help="where runs are kept; the disk is what counts")
     given = parser.parse_args()

@@ -7,6 +7,7 @@ outside, and its queries are counted on the side of the model.
 
     python benchmarks/explain.py              100 digits, PP and PN; writes the digits of results/explain.json
     python benchmarks/explain.py --tabular    12 models, 50 rows each; writes the tables of results/explain.json
+    python benchmarks/explain.py --tabular --model linear      one of them only
     python benchmarks/explain.py --quick      ten digits (with --tabular: five rows of each model), prints only
 """
 
@@ -37,7 +38,8 @@ RESULTS = Path(__file__).resolve().parent / "results" / "explain.json"
 BUDGET = 10_000
 FIRST = 7_000
 """The position in the test set from which digits are taken."""
-LOCKSTEP = 10
+TOGETHER = 10
+"""Digits that share their batches. Of a table all rows do: a forest takes as long for one row as for a hundred."""
 KINDS = ("PN", "PP")
 Array = NDArray[Any]
 
@@ -84,7 +86,7 @@ def explained(model: Any, inputs: list[Array], kind: str, **options: Any) -> lis
     """Explanations whose queries the model has counted too."""
     counted = Counted(model)
     found = zm.explain_many(
-        counted, inputs, kind=kind, budget=BUDGET, lockstep=LOCKSTEP, rng=0, progress=False, **options
+        counted, inputs, kind=kind, budget=BUDGET, lockstep=len(inputs), rng=0, progress=False, **options
     )
     if counted.rows != sum(e.nfev for e in found) or max(e.nfev for e in found) > BUDGET:
         raise SystemExit(f"{counted.rows} rows were asked, and {[e.nfev for e in found]} are said to have been")
@@ -118,8 +120,8 @@ def digit_rows(of_each: int) -> tuple[list[Row], float]:
     chosen = list(digits(model, of_each))
     rows, started = [], time.process_time()
     for kind in KINDS:
-        for first in range(0, len(chosen), LOCKSTEP):
-            part = chosen[first : first + LOCKSTEP]
+        for first in range(0, len(chosen), TOGETHER):
+            part = chosen[first : first + TOGETHER]
             found = explained(model, [image for _, image in part], kind)
             rows += [digit_row(model, i, e) for (i, _), e in zip(part, found, strict=True)]
             print(f"{kind} {len(part)} of class {found[0].label}", end="  \r", file=sys.stderr, flush=True)
@@ -217,8 +219,8 @@ class Table:
     seconds: float
 
 
-def tables(count: int) -> Iterator[Table]:
-    """Every model on both data sets."""
+def tables(count: int, only: str | None) -> Iterator[Table]:
+    """Every model, or one, on both data sets."""
     from sklearn.datasets import load_breast_cancer, load_wine
     from sklearn.model_selection import train_test_split
     from threadpoolctl import threadpool_limits
@@ -231,6 +233,8 @@ def tables(count: int) -> Iterator[Table]:
         fixed = np.random.default_rng(0).permutation(X.shape[1]) < X.shape[1] // 3
         inputs = list(X_test[:count])
         for name, model in estimators().items():
+            if only not in (None, name):
+                continue
             with threadpool_limits(limits=1):
                 model.fit(X, y)
                 asked = zm.as_classifier(model)
@@ -273,6 +277,12 @@ def show_tables(lines: Iterator[Table]) -> list[Table]:
     return shown
 
 
+def stored(part: str) -> dict[str, Any]:
+    """One part of the results of the last time."""
+    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return dict(kept.get(part, {}))
+
+
 def store(part: str, content: dict[str, Any]) -> None:
     """Replace one part of the results."""
     machine = {
@@ -291,12 +301,16 @@ def store(part: str, content: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tabular", action="store_true", help="the tables instead of the digits")
+    parser.add_argument("--model", help="one of the tables' models only, the others stay as they were measured")
     parser.add_argument("--quick", action="store_true", help="a tenth of it, nothing is written")
     options = parser.parse_args()
     if options.tabular:
-        lines = show_tables(tables(5 if options.quick else 50))
+        lines = [asdict(line) for line in show_tables(tables(5 if options.quick else 50, options.model))]
         if not options.quick:
-            store("tabular", {"table": [asdict(line) for line in lines]})
+            done = {(line["data"], line["model"], line["kind"]) for line in lines}
+            others = stored("tabular").get("table", [])
+            kept = [line for line in others if (line["data"], line["model"], line["kind"]) not in done]
+            store("tabular", {"table": sorted(kept + lines, key=lambda line: (line["data"], line["model"]))})
         return
     rows, seconds = digit_rows(1 if options.quick else 10)
     table = medians(rows)

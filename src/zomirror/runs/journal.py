@@ -59,7 +59,7 @@ class Pace:
     @property
     def interval(self) -> float:
         """Seconds between two syncs of one journal."""
-        return min(10.0, max(0.05, _SHARE * self.cost * max(1, self.members)))
+        return min(10.0, max(0.2, _SHARE * self.cost * max(1, self.members)))
 
     def took(self, seconds: float) -> None:
         """Learn from one sync."""
