@@ -300,6 +300,18 @@ def test_a_program_killed_between_batches_is_missed():
         np.testing.assert_allclose(classifier(X), X @ WEIGHTS, rtol=1e-12)
 
 
+def test_who_ends_between_batches_has_last_words_too():
+    code = (
+        LINES.replace("in sys.stdin", "in (sys.stdin.readline() for _ in range(7))")
+        + "sys.stderr.write('out of memory'); sys.exit(3)"
+    )
+    with command_classifier(python(code), framing="lines") as classifier:
+        classifier(X)
+        assert gone(pid_of(classifier), 20.0)
+        with pytest.raises(OracleError, match=r"it ended by itself \(exit code 3; its last words: out of memory\)"):
+            classifier(X)
+
+
 # Programs that talk nonsense, or too much
 
 

@@ -102,6 +102,20 @@ class Child:
             if not data:
                 selector.unregister(key.fileobj)
 
+    def hear_out(self) -> None:
+        """Read what a program that is going has left on stderr, and let it end: for a second, no longer."""
+        until = time.monotonic() + _GRACE
+        while self._end.alive and time.monotonic() < until:
+            gone = self.ended()  # asked first: all that it wrote is then in the pipe
+            data = b""
+            with contextlib.suppress(BlockingIOError):
+                data = os.read(self._process.stderr.fileno(), _PIPE)  # type: ignore[union-attr]
+            self._words = (self._words + data)[-_WORDS:]
+            if gone and not data:
+                return
+            if not data:
+                time.sleep(0.01)
+
     def _write(self, unsent: memoryview) -> memoryview:
         """Write what the pipe takes; nothing is left for a program that reads no more."""
         try:

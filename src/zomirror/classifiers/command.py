@@ -115,6 +115,8 @@ class Program:
                 child.exchange(message, answer, time.monotonic() + self.timeout, last=not self.persistent)
                 values = answer.values()
             except BaseException as error:
+                if isinstance(error, DiedError):
+                    child.hear_out()
                 child.end()  # whatever it was: who was not heard to the end cannot be asked the next thing
                 self._slot.child = None
                 if isinstance(error, TimeoutError):
