@@ -44,7 +44,7 @@ help:
 demo: $(BASE)
 	@$(PY) examples/demo.py
 
-test: lint types unit docs
+test: lint types unit
 
 lint: $(FULL)
 	$(PY) -m ruff check
@@ -56,7 +56,7 @@ types: $(FULL)
 
 unit: $(FULL) $(KSERVE)
 	@$(PY) -m tests.chromium
-	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=
+	$(PY) -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --cov --cov-report=
 	$(PY) -m coverage report --fail-under=$(COVERAGE_FLOOR)
 
 bench: $(FULL)

@@ -38,11 +38,26 @@ AROUND = (
 )
 
 
+TOGETHER = ("browser", "dask", "experiments", "kserve", "site")
+"""What these files set up is dear: one worker runs all of a file."""
+LONG = ("docs", "notebooks", *TOGETHER, "cli", "contrast", "durable", "parallel")
+"""Begun first, so that no long test is left for the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measure the coverage of the core by the tests of the core."""
+    """Measure the coverage of the core by the tests of the core, and deal the long tests out first."""
     for item in items:
-        if item.path.stem.removeprefix("test_").startswith(AROUND):
+        name = subject(item)
+        if name.startswith(AROUND):
             item.add_marker(pytest.mark.no_cover)
+        if name.startswith(TOGETHER):
+            item.add_marker(pytest.mark.xdist_group(name))
+    items.sort(key=lambda item: not subject(item).startswith(LONG))
+
+
+def subject(item: pytest.Item) -> str:
+    """What the file of a test is about."""
+    return item.path.stem.removeprefix("test_")
 
 
 class RemoteConnectionError(Exception):
