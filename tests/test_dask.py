@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -26,13 +31,20 @@ SILENCE = 4.0
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+def cluster() -> Iterator[Any]:
     local: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 60}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **local) as cluster,  # type: ignore[no-untyped-call]
         Client(cluster) as client,  # type: ignore[no-untyped-call]
     ):
         yield client
+
+
+@pytest.fixture
+def client(cluster: Any) -> Any:
+    """With both workers back, whatever the test before has done to them."""
+    cluster.wait_for_workers(2, timeout=120)
+    return cluster
 
 
 def test_explanations_over_a_cluster_are_the_serial_ones(client: Any, tmp_path: Path) -> None:
@@ -56,22 +68,24 @@ def test_one_is_killed_and_one_is_stopped_and_no_query_is_spent_twice(client: An
     assert sum(one.sent for one in found) > sum(one.nfev for one in found)  # the ledger holds what was lost
 
 
-def test_the_experiments_are_the_serial_ones_though_a_worker_dies(client: Any, tmp_path: Path) -> None:
+def test_the_experiments_are_the_serial_ones_though_one_dies_and_one_is_stopped(client: Any, tmp_path: Path) -> None:
     lenet = pictures.network("mnist")
     algorithms = [Algorithm.named(name) for name in ("adaexpmd", "psgd-10", "recommended")]
     images = pictures.chosen("mnist", lenet, 1)
     tasks = grid("mnist", "printed", lenet, images, algorithms=algorithms, iterations=3)[:9]
     run(tasks, tmp_path / "serial")
-    killed: list[int] = []
+    struck: list[int] = []
 
     def tell(done: int, _: int) -> None:
-        if done == 3:  # in the middle of what the others do
-            pid = next(iter(client.run(os.getpid).values()))
-            os.kill(pid, 9)
-            killed.append(pid)
+        if done in (3, 6):  # in the middle of what the others do
+            pid = next(pid for pid in client.run(os.getpid).values() if pid not in struck)
+            os.kill(pid, signal.SIGKILL if done == 3 else signal.SIGSTOP)
+            struck.append(pid)
 
-    work = run(tasks, tmp_path / "cluster", workers=Workers(client, silence=SILENCE), tell=tell)
-    assert (work.computed, work.left, len(killed)) == (9, 0, 1)
+    work = run(tasks, tmp_path / "cluster", workers=Workers(client, silence=3 * SILENCE), tell=tell)
+    assert (work.computed, work.left, len(struck)) == (9, 0, 2)
+    with contextlib.suppress(ProcessLookupError):  # nobody has ended it, if it had nothing to do when it was stopped
+        os.kill(struck[1], signal.SIGKILL)
     serial, cluster = Store(tmp_path / "serial"), Store(tmp_path / "cluster")
     for task in tasks:
         one, other = serial.find(task), cluster.find(task)
@@ -83,12 +97,45 @@ def test_the_experiments_are_the_serial_ones_though_a_worker_dies(client: Any, t
 def test_without_a_journal_the_engine_may_not_begin_anything_again(client: Any, tmp_path: Path) -> None:
     """Dask would run the tasks of a lost worker a second time without a word."""
     function = Struck(tmp_path / "log", {1: "SIGKILL", 4: "sleep"})
-    found = dict(spread(function, range(6), workers=Workers(client, silence=SILENCE, deadline=2)))
+    found = dict(spread(function, range(6), workers=Workers(client, silence=3 * SILENCE, deadline=2)))
     assert isinstance(found[1], WorkerError)
     assert isinstance(found[4], WorkerError)
     assert "deadline of 2 s" in str(found[4])
     assert {i: one for i, one in found.items() if i not in (1, 4)} == {0: 0, 2: 4, 3: 9, 5: 25}
     assert sorted(function.starts) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_scheduler_that_falls_silent_is_not_waited_for(tmp_path: Path) -> None:
+    """It is stopped while its only worker runs the only unit."""
+    where = tmp_path / "scheduler.json"
+    common = ["--scheduler-file", str(where), "--no-dashboard"]
+    local = ["--host", "127.0.0.1"]
+    commands = (["scheduler", "--port", "0", *local, *common], ["worker", "--no-nanny", *local, *common])
+    function = Struck(tmp_path / "log", {0: "sleep"})
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "dask", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for arguments in commands
+    ]
+    try:
+        until = time.monotonic() + 60
+        while not where.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        address = json.loads(where.read_text())["address"].replace("tcp", "dask")
+
+        def stop() -> bool:
+            if function.starts:
+                processes[0].send_signal(signal.SIGSTOP)
+            return False
+
+        [(_, found)] = spread(function, range(1), workers=Workers(address, silence=SILENCE), stop=stop)
+        assert isinstance(found, WorkerError)
+        assert "the Dask scheduler has been silent" in str(found)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def test_a_scheduler_that_is_not_there_and_a_client_of_another_kind_are_told() -> None:

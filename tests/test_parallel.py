@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ import numpy as np
 import pytest
 
 import zomirror as zm
-from tests.units import INPUTS, OPTIONS, Model, Struck, bits, lines, square
+from tests.units import INPUTS, OPTIONS, Model, Struck, bits, lines, note, square
 from zomirror.errors import ArgumentError, ArgumentTypeError, BusyError, OracleError
 from zomirror.parallel import Team, Workers, spread
-from zomirror.parallel.unit import Outcome, Unit, Work, run_unit
+from zomirror.parallel.unit import Outcome, Unit, Work, run_unit, this_process
 
 
 def told(outcomes: Any) -> list[Any]:
@@ -129,9 +130,9 @@ class Opened:
 
 def test_a_ticket_lets_a_unit_in_once_and_into_its_process_only() -> None:
     work = Work(square)
-    assert run_unit(Unit(work, 2, "one", os.getpid())).value == 4
-    assert run_unit(Unit(work, 2, "one", os.getpid())).refused
-    assert run_unit(Unit(work, 2, "two", os.getpid() + 1)).refused
+    assert run_unit(Unit(work, 2, "one", this_process())).value == 4
+    assert run_unit(Unit(work, 2, "one", this_process())).refused
+    assert run_unit(Unit(work, 2, "two", f"{os.getpid()}-of another life")).refused
 
 
 def test_tickets_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,6 +193,38 @@ def test_one_dies_and_one_is_stopped_and_all_is_done(tmp_path: Path) -> None:
     assert "unit 6 was given up: its worker was lost (TerminatedWorkerError) (start 2 of 2)" in found[6]
     assert sorted(function.starts) == [0, 1, 1, 2, 3, 4, 4, 5, 6, 6]
     assert not any(alive(int(line.split()[1])) for line in lines(function.log))
+
+
+def test_a_worker_that_is_stopped_while_it_starts_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def begin(_: int) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    monkeypatch.setattr("zomirror.parallel.local._begin", begin)
+    monkeypatch.setattr("zomirror.parallel.local.LocalSlot.start_time", 1.0)
+    [found] = told(spread(square, range(1), workers=Workers(2, silence=1)))
+    assert "its worker has not started" in found
+
+
+def test_waiting_for_a_journal_takes_none_of_the_starts(tmp_path: Path) -> None:
+    function = BusyThenKilled(tmp_path / "log")
+    assert told(spread(function, range(2), workers=Workers(2, silence=5, attempts=2), again=True)) == [0, 1]
+    assert len(lines(function.log)) == 6
+
+
+@dataclass(frozen=True)
+class BusyThenKilled:
+    """Squares, but for 1: its journal is held by somebody three times, then its process dies, then it is done."""
+
+    log: Path
+
+    def __call__(self, x: int) -> int:
+        note(self.log, str(x))
+        starts = lines(self.log).count("1")
+        if x == 1 and starts <= 3:
+            raise BusyError("somebody else has it")
+        if x == 1 and starts == 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x * x
 
 
 def test_what_no_journal_holds_is_not_begun_again(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ silent worker is noticed by its heartbeats, and its unit is then given up or sta
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from zomirror.errors import ArgumentError, ArgumentTypeError, WorkerError
-from zomirror.parallel.unit import Outcome, Unit, run_unit
+from zomirror.parallel.unit import Outcome, Unit, run_unit, this_process
 
 _LOOK = 1.0
 _KILL = 5.0
@@ -30,12 +29,12 @@ class ClusterSlot:
         self._crew = crew
         self.address = address
         self._executor = crew.client.get_executor(pure=False, retries=0, workers=[address], allow_other_workers=False)
-        self._who: Future[int] = self._executor.submit(os.getpid)
+        self._who: Future[str] = self._executor.submit(this_process)
         self._running: Future[Outcome] | None = None
         self.ended = False
 
     @property
-    def pid(self) -> int | None:
+    def process(self) -> str | None:
         """The process of the worker, once it has said so."""
         return self._who.result() if self.ready else None
 
@@ -127,7 +126,9 @@ class ClusterCrew:
         return [slot for slots in self._slots.values() for slot in slots if slot.ready and not slot.ended]
 
     def fault(self, address: str) -> str | None:
-        """Why a worker must be given up, if it must."""
+        """Why a worker must be given up, if it must; behind a silent scheduler nobody knows of any."""
+        if (silent := time.monotonic() - self._seen) > self._silence:
+            return f"the Dask scheduler has been silent for {silent:.0f} s"
         if address not in self._workers:
             return "its worker has left the cluster"
         silent = self._seen - self._beats[address][1]

@@ -13,7 +13,7 @@ from zomirror.parallel.unit import Outcome, Unit, run_unit
 class GivenSlot:
     """One of the units that the executor may have under way."""
 
-    pid = None
+    process = None
     start_time = 0.0
 
     def __init__(self, executor: Any) -> None:

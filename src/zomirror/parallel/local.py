@@ -20,7 +20,7 @@ TICK = 0.5
 class LocalSlot:
     """One process."""
 
-    pid = None
+    process = None
     start_time = 60.0
 
     def __init__(self, silence: float) -> None:
@@ -31,6 +31,7 @@ class LocalSlot:
         self._running: Future[Outcome] | None = None
         self._strikes_out = silence / TICK
         self._strikes = 0
+        self._looks_before_it_spoke = 0
         self.ended = False
 
     def submit(self, unit: Unit) -> Future[Outcome]:
@@ -48,6 +49,10 @@ class LocalSlot:
 
         Looks are counted instead of seconds: when all of us were stopped, none has been silent.
         """
+        if not self._who.done():
+            self._looks_before_it_spoke += 1
+            never = self._looks_before_it_spoke > max(self._strikes_out, self.start_time / TICK)
+            return "its worker has not started" if never else None
         self._strikes = self._strikes + 1 if _stopped(self._process()) else 0
         return "its worker was stopped" if self._strikes > self._strikes_out else None
 

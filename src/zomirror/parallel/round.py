@@ -92,7 +92,7 @@ class Round:
             self._waiting.remove(flight)
             flight.slot, flight.since = slot, None
             flight.starts += 1
-            unit = replace(flight.unit, ticket=uuid.uuid4().hex, pid=slot.pid)
+            unit = replace(flight.unit, ticket=uuid.uuid4().hex, process=slot.process)
             try:
                 self._flying[slot.submit(unit)] = flight
             except (ArgumentError, ArgumentTypeError):
@@ -129,6 +129,7 @@ class Round:
             self._lose(flight, "its worker was replaced")
         elif self._again and isinstance(outcome.error, BusyError) and self._may_wait(flight):
             if not self._stopped:
+                flight.starts -= 1  # it was refused before it began
                 self._waiting.append(flight)  # whoever holds its journal is dying, or finishes it
         else:
             self._done.append((flight.i, outcome.result))

@@ -13,7 +13,7 @@ class Slot(Protocol):
     """A place where one unit runs at a time."""
 
     @property
-    def pid(self) -> int | None:
+    def process(self) -> str | None:
         """The only process that may run the units of this slot, where the engine would choose others."""
         ...
 

@@ -10,6 +10,7 @@ import hashlib
 import os
 import pickle
 import threading
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,16 @@ from typing import Any
 from zomirror.errors import ArgumentTypeError, WorkerError
 
 _lock = threading.Lock()
+_life = uuid.uuid4().hex
 _opened: dict[str, Callable[[Any], Any]] = {}
 _seen: dict[str, None] = {}  # in the order they came
 _KEPT = 4
 _REMEMBERED = 10_000
+
+
+def this_process() -> str:
+    """A name that no other process has, neither a fork of this one nor whoever gets its number after it."""
+    return f"{os.getpid()}-{_life}"
 
 
 class Work:
@@ -48,7 +55,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """One task; `ticket` lets it in once, and, where `pid` is given, into that process only.
+    """One task; `ticket` lets it in once, and, where `process` is given, into that process only.
 
     Some engines run a task again by themselves when a worker is lost. What such a second run may spend is not
     theirs to decide.
@@ -57,10 +64,10 @@ class Unit:
     work: Work
     task: Any
     ticket: str
-    pid: int | None = None
+    process: str | None = None
 
     def __reduce__(self) -> tuple[Callable[..., Unit], tuple[Any, ...]]:
-        return _arrive, (*self.work.packed(), _dumps(self.task), self.ticket, self.pid)
+        return _arrive, (*self.work.packed(), _dumps(self.task), self.ticket, self.process)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +96,7 @@ class Outcome:
 def run_unit(unit: Unit) -> Outcome:
     """Call the function in the process that got the unit."""
     with _lock:
-        if unit.ticket in _seen or unit.pid not in (None, os.getpid()):
+        if unit.ticket in _seen or unit.process not in (None, this_process()):
             return Outcome(refused=True)
         _seen[unit.ticket] = None
         if len(_seen) > _REMEMBERED:  # a second run comes soon after the first, if at all
@@ -109,7 +116,7 @@ def _dumps(thing: object) -> bytes:
     return data
 
 
-def _arrive(name: str, function: bytes, task: bytes, ticket: str, pid: int | None) -> Unit:
+def _arrive(name: str, function: bytes, task: bytes, ticket: str, process: str | None) -> Unit:
     """The unit in its worker; one that cannot be opened there says so when it runs."""
     try:
         with _lock:
@@ -118,9 +125,9 @@ def _arrive(name: str, function: bytes, task: bytes, ticket: str, pid: int | Non
                     del _opened[next(iter(_opened))]
                 _opened[name] = pickle.loads(function)  # noqa: S301  from the process that started the worker
             known = _opened[name]
-        return Unit(Work(known), pickle.loads(task), ticket, pid)  # noqa: S301
+        return Unit(Work(known), pickle.loads(task), ticket, process)  # noqa: S301
     except Exception as error:  # noqa: BLE001  anything may be missing there
-        return Unit(Work(_unopened), f"{type(error).__name__}: {error}", ticket, pid)
+        return Unit(Work(_unopened), f"{type(error).__name__}: {error}", ticket, process)
 
 
 def _unopened(reason: str) -> None:
