@@ -52,6 +52,7 @@ from zomirror.relatives import Optimistic, Storm
 from zomirror.result import History, Intermediate, Result, Status
 from zomirror.scipy_method import scipy_method
 from zomirror.step import Adaptive, Constant, ScaleFree
+from zomirror.survey import Surveyed
 from zomirror.version import __version__
 
 __all__ = [
@@ -92,6 +93,7 @@ __all__ = [
     "State",
     "Status",
     "Storm",
+    "Surveyed",
     "TwoPoint",
     "WorkerError",
     "Workers",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,6 +26,16 @@ class Measured:
     eta: float
     stationarity: float
     """|G|_2 with G = eta (x_t - x_{t+1}), the generalised gradient at x_t; it costs no query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A measured point, to be returned in place of the last one if that is worse by more than `slack`."""
+
+    x: Array
+    f: float
+    fun: float
+    slack: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +68,15 @@ class Method(Protocol):
 
     def tell(self, state: State, query: Query, values: Values) -> State:
         """The state after the batch has been answered."""
+        ...
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """A method that keeps the best point it has measured."""
+
+    def kept(self, state: State) -> Kept | None:
+        """That point, if there is one."""
         ...
 
 

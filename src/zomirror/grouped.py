@@ -96,6 +96,8 @@ class Remembered:
     """Whether the last differences were all zero: then two queries an iteration are enough to leave the plain."""
     f: float = math.inf
     """f at the last iterate; infinite before there is one."""
+    sd: float = 0.0
+    """The standard deviation of f asked twice at one point, as far as it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class GroupMemory:
         width = problem.d if problem.free is None else problem.free.size
         blank = Remembered(np.zeros(width, problem.dtype))
         if self.radius is not None:
-            return replace(blank, radius=self.radius, central=bool(self.noise))
+            return replace(blank, radius=self.radius, central=bool(self.noise), sd=float(self.noise or 0))
         if problem.stochastic or self.noise == 0:
             return replace(blank, radius=EXACT * self.scale)
         return blank
@@ -208,6 +210,7 @@ class GroupMemory:
 
     def _choose(self, memory: Remembered, sd: float, slope: float) -> Remembered:
         """One- or two-sided differences, and nu, from the noise against what f changes over the scale of x."""
+        memory = replace(memory, sd=sd)
         if sd == 0 or slope == 0:
             return replace(memory, radius=UNKNOWN * self.scale)
         ratio = sd / (self.scale * slope)

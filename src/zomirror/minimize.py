@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from zomirror.arrays import Values
 from zomirror.checks import choice, number, positive, positive_integer
 from zomirror.descent import Method
 from zomirror.durable import PathLike, RunLedger, finish, finished, open_run, resume, stored_seed
@@ -15,6 +16,7 @@ from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, Oracl
 from zomirror.optimizer import Optimizer
 from zomirror.oracle import MemoryLedger, Oracle, Retry
 from zomirror.parallel.split import split
+from zomirror.query import Query
 from zomirror.result import Intermediate, Result, Status
 from zomirror.runs.interrupt import stop_on_signal
 
@@ -55,7 +57,8 @@ def minimize(
     `budget` is never exceeded; one query of it is kept to measure F at the returned point. The run ends when the
     next batch no longer fits, or after `maxiter` iterations, `max_time` seconds (looked at between batches), when
     F falls to `target`, or when `callback(intermediate_result)` raises StopIteration. `returns` chooses the last
-    iterate, the best measured one, or the theory's uniformly random one.
+    iterate, the best measured one, or the theory's uniformly random one; the recommended method keeps the best point
+    and gives that if the last is clearly worse.
 
     `on_error="raise"` stops at an exception of `fun` with OracleError, whose `.result` is what was reached;
     `Retry(n)` asks again up to n times, each attempt counting against `max_sent` (default: the budget).
@@ -133,15 +136,22 @@ def _run(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -> 
             return Status.BUDGET
         values = oracle(query)
         if refuse:
-            # A refused point is read as f(x), of its own draw: its difference is zero, so its direction says nothing.
-            at_x = np.resize(values[: query.segments[0].count], len(query))
-            values = np.where(np.isfinite(values), values, at_x)
+            values = np.where(np.isfinite(values), values, _refused(query, values))
         optimizer.tell(values)
         if optimizer.status is not Status.RUNNING:
             return optimizer.status
         stop.between()
         if (reason := stop.reason(optimizer)) is not None:
             return reason
+
+
+def _refused(query: Query, values: Values) -> Values:
+    """What refused points are read as: f(x), of their own draw, so that a direction says nothing."""
+    at_x = np.resize(values[: query.segments[0].count], len(query))
+    # Rows that are not steps of some radius are to be chosen among, and a refused one is not to be chosen.
+    chosen_among = [bool(segment.stream and not segment.radius) for segment in query.segments]
+    rows = np.repeat(chosen_among, [segment.count for segment in query.segments])
+    return np.where(rows, np.finfo(np.float64).max, at_x)
 
 
 class _Stop:

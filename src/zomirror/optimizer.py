@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from zomirror.arrays import Array, Values
 from zomirror.box import Box
 from zomirror.checks import choice, nonnegative, positive_integer, seed_of, some, vector
-from zomirror.descent import Method, State
+from zomirror.descent import Keeper, Kept, Method, State
 from zomirror.directions import key_of, uniform
 from zomirror.durable import PathLike, RunLedger, open_run, resume, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
@@ -39,8 +39,8 @@ class Optimizer:
 
     `ask()` gives an array (n, d) of points and `tell()` takes their n values. Asking again before telling gives
     the same points. `x` is the current iterate, at which the next batch is asked; `result` speaks of the last
-    iterate that has been measured (or the best, or a random one: `returns`). `Optimizer.open(run_dir, x0, ...)`
-    is the same in a directory that survives the process.
+    iterate that has been measured (or the best, or a random one: `returns`), or of a better one that the method
+    keeps. `Optimizer.open(run_dir, x0, ...)` is the same in a directory that survives the process.
     """
 
     def __init__(
@@ -186,6 +186,7 @@ class Optimizer:
         if (last := moved.last) is not None:
             h = moved.problem.penalty(last.x)
             self._trace.add(self._state, last.x, last.f, h, self.nfev, last.eta, last.stationarity)
+            self._trace.prefer(self._kept, self._state, self.nfev)
 
     @property
     def closing(self) -> Query:
@@ -201,6 +202,11 @@ class Optimizer:
             return
         h = self._state.problem.penalty(self.x)
         self._trace.add(self._state, self.x, float(values[0]), h, self.nfev, np.nan, np.nan)
+        self._trace.prefer(self._kept, self._state, self.nfev)
+
+    @property
+    def _kept(self) -> Kept | None:
+        return self.method.kept(self._state) if isinstance(self.method, Keeper) else None
 
     def snapshot(self) -> Arrays:
         """The whole of the run as named arrays: what `restore` takes."""
@@ -271,6 +277,14 @@ class _Trace:
             self.stationarity = stationarity
         if self._is_better(state):
             self.chosen = self.latest
+
+    def prefer(self, kept: Kept | None, state: State, nfev: int) -> None:
+        """Return what the method has kept in place of a last iterate that is clearly worse."""
+        if self._returns != "last" or kept is None or self.latest is None:
+            return
+        if self.latest.fun > kept.fun + kept.slack:
+            nnz = int(np.count_nonzero(kept.x))
+            self.chosen = Intermediate(kept.x, kept.fun, kept.f, nfev, state.t, math.nan, math.nan, nnz)
 
     def snapshot(self) -> Arrays:
         """The numbers, and the iterate to be returned."""

@@ -23,6 +23,7 @@ from zomirror.mirror import Entropy, Euclidean
 from zomirror.penalty import ElasticNet
 from zomirror.relatives import Optimistic, Storm
 from zomirror.step import Adaptive, Constant, ScaleFree
+from zomirror.survey import Surveyed
 
 _ENTROPY_RADIUS, _EUCLIDEAN_RADIUS = EntropyRadius(), EuclideanRadius()
 
@@ -87,15 +88,20 @@ def zo_group_expmd(
     """ZO-GroupExpMD: entropy map, a gradient memory on random groups, scale-free adaptive step.
 
     `scale` is the size that entries of x reach (the largest bound), `floor` the weight l1: what `recommended`
-    reads off a problem.
+    reads off a problem. It may climb where f has kinks; `Surveyed` is what keeps it from that.
     """
     estimator = GroupMemory(batch_size, scale, radius=radius, noise=noise, link=link, clip=clip)
     return MirrorDescent(Entropy(width=0.1 * scale), estimator, ScaleFree(c, floor))
 
 
-def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> MirrorDescent:
-    """The method for a problem when none is asked for: ZO-GroupExpMD with the problem's own scales."""
+def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> Surveyed | MirrorDescent:
+    """The method for a problem when none is asked for: ZO-GroupExpMD with the problem's own scales, surveyed.
+
+    With a `link` it is the descent alone, for a search that measures and prunes by itself.
+    """
     sides = np.concatenate([np.ravel(np.abs(side)) for side in (box.lower, box.upper)])
     known = sides[np.isfinite(sides) & (sides > 0)]
     scale = float(known.max()) if known.size else float(np.abs(x0).max()) or 1.0
-    return zo_group_expmd(scale, floor=penalty.l1, **options)
+    if options.get("link") is not None:
+        return zo_group_expmd(scale, floor=penalty.l1, **options)
+    return Surveyed(zo_group_expmd(scale, floor=penalty.l1, **{"batch_size": 20} | options))

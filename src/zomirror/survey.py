@@ -1,0 +1,164 @@
+"""The recommended method: a descent that is surveyed as it goes.
+
+Every few hundred queries the descent pauses for one batch, which asks x itself and x with its small entries set to
+zero, for a few thresholds tau:
+
+    prune      x <- x with every |x_i| < tau max |x| set to 0, if f rises by at most a quarter of the penalty saved
+    go back    x <- the best point measured, eta <- 2 eta, if F has risen and no better point was met for a while
+
+Differences over random groups also move coordinates that do not matter, and where f has a kink they go on doing so
+for ever. The first puts these back to an exact zero; the second makes the steps as small as the kink wants them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.arrays import Array, Values
+from zomirror.checks import positive_integer
+from zomirror.descent import Kept, Measured, MirrorDescent, State
+from zomirror.directions import Key
+from zomirror.errors import ArgumentError
+from zomirror.grouped import GroupMemory, Remembered
+from zomirror.problem import Problem
+from zomirror.query import Query, Segment
+
+SHARE = 0.25
+"""What f may rise by when x is pruned, as a part of the penalty saved."""
+SLACK = 0.01
+"""F has risen when it is above the best by this part of the penalty."""
+WAIT = 0.25
+"""How long to wait for a better point before going back, in queries for each free coordinate."""
+DOUBT = 4.0
+"""A difference of F below so many standard deviations of the noise says nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Course:
+    """What is known between batches: the descent's own memory, and the best point so far."""
+
+    descent: Remembered
+    best: Array
+    f: float = math.inf
+    """f at the best point."""
+    least: float = math.inf
+    """F at the best point."""
+    asked: int = 0
+    """Queries since the last survey."""
+    waited: int = 0
+    """Queries since the best point became clearly better."""
+    due: bool = False
+    """Whether the next batch is a survey."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pruned:
+    """Rows of x with the entries below a threshold set to `zero`, the point of the box nearest to 0."""
+
+    limits: NDArray[np.float64]
+    zero: Array
+
+    def add(self, base: Array, radius: float, start: int, out: Array) -> None:
+        """Row j is base, pruned with the limit start + j; there is no radius to speak of."""
+        size = np.abs(base)
+        for row, limit in zip(out, self.limits[start:], strict=False):
+            row[:] = np.where(size < limit, self.zero, base)
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """A descent with a gradient memory that prunes what does not matter and goes back where F has risen; see above.
+
+    A survey is made `every` so many queries; its rows are x and then x pruned at each of `cuts` times max |x|. With a
+    stochastic f(x; xi) there is none, as no two draws can be compared.
+    """
+
+    descent: MirrorDescent
+    every: int = 300
+    cuts: tuple[float, ...] = (1e-3, 1e-2, 3e-2, 1e-1)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "every", positive_integer("every", self.every))
+        estimator = self.descent.estimator
+        if not isinstance(estimator, GroupMemory) or estimator.link is not None:
+            raise ArgumentError(f"expected a descent whose estimator is a GroupMemory without a link, got {estimator}")
+        if not all(0 < cut < 1 for cut in self.cuts):
+            raise ArgumentError(f"expected cuts between 0 and 1, got {self.cuts}: they are parts of the largest entry")
+
+    def init(self, x0: Array, problem: Problem, key: Key) -> State:
+        """The descent's first state."""
+        state = self.descent.init(x0, problem, key)
+        return replace(state, memory=Course(state.memory, x0))
+
+    def ask(self, state: State) -> Query:
+        """The descent's query, or now and then x and x pruned."""
+        course: Course = state.memory
+        if not course.due:
+            return self.descent.ask(replace(state, memory=course.descent))
+        return Query((Segment(state.x, 1), *self._prunings(state)))
+
+    def tell(self, state: State, query: Query, values: Values) -> State:
+        """One step of the descent, or what the survey shows."""
+        course: Course = state.memory
+        if course.due:
+            return self._surveyed(state, query, values)
+        moved = self.descent.tell(replace(state, memory=course.descent), query, values)
+        if moved.last is not None:
+            course = _noted(course, moved.last.x, moved.last.f, state.problem, len(values))
+        asked = course.asked + len(values)
+        due = asked >= self.every and moved.pace > 0 and not state.problem.stochastic
+        return replace(moved, memory=replace(course, descent=moved.memory, asked=asked, due=due))
+
+    def kept(self, state: State) -> Kept | None:
+        """The best point, and how far above it another may seem by noise alone; no draw of a stochastic f is best."""
+        course: Course = state.memory
+        if state.problem.stochastic or course.least == math.inf:
+            return None
+        return Kept(course.best, course.f, course.least, DOUBT * course.descent.sd)
+
+    def _prunings(self, state: State) -> list[Segment]:
+        x, problem = state.x, state.problem
+        if not problem.penalty.l1:
+            return []
+        limits = np.array(self.cuts) * float(np.abs(x).max())
+        return [Segment(x, limits.size, Pruned(limits, problem.box.project(np.zeros_like(x))))]
+
+    def _surveyed(self, state: State, query: Query, values: Values) -> State:
+        problem, course, pace = state.problem, state.memory, state.pace
+        sd = course.descent.sd
+        x, f, h = _pruned(query, values, problem, sd)
+        last = Measured(x, f, math.nan, math.nan)
+        course = _noted(course, x, f, problem, len(values))
+        free = problem.d if problem.free is None else problem.free.size
+        if f + h > course.least + SLACK * h + DOUBT * sd and course.waited >= max(self.every, WAIT * free):
+            x, f, pace, course = course.best, course.f, 2 * pace, replace(course, waited=0)
+        course = replace(course, descent=replace(course.descent, f=f), asked=0, due=False)
+        return State(problem, state.key, state.t + 1, x, course, pace, last)
+
+
+def _pruned(query: Query, values: Values, problem: Problem, sd: float) -> tuple[Array, float, float]:
+    """(x, f, h) of the best row whose pruning is worth it beyond doubt; row 0 is x as it was."""
+    x = query.segments[0].base
+    f0, h0 = float(values[0]), problem.penalty(x)
+    best, enough = (x, f0, h0), f0 + h0 - DOUBT * sd
+    for j, f in enumerate(values.tolist()[1:], 1):
+        x = query.points(j, j + 1)[0]
+        h = problem.penalty(x)
+        if f - f0 <= SHARE * (h0 - h) and f + h < enough:
+            x.flags.writeable = False
+            best, enough = (x, f, h), f + h
+    return best
+
+
+def _noted(course: Course, x: Array, f: float, problem: Problem, rows: int) -> Course:
+    """With one more measured point."""
+    total = f + problem.penalty(x)
+    clearly = total < course.least - DOUBT / 2 * course.descent.sd
+    waited = 0 if clearly else course.waited + rows
+    if total < course.least:
+        return replace(course, best=x, f=f, least=total, waited=waited)
+    return replace(course, waited=waited)
