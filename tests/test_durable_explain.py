@@ -286,7 +286,50 @@ def test_the_retries_of_a_model_behind_http_are_in_the_ledger(path: Path) -> Non
         assert sum(each.sent for each in many) == asked
 
 
+def test_retries_deep_inside_a_function_are_in_the_ledger(path: Path) -> None:
+    """F9: nothing tells that the function asks a server, and from several threads."""
+    honest = model_server(WEIGHTS)
+
+    def busy_at_times(request: Any, n: int) -> Any:
+        return reply("busy", "503 Busy") if n % 7 == 3 else honest(request, n)
+
+    with Server(busy_at_times) as server:
+        model = http_classifier(server.url, model="linear", input="x", batch_rows=5, concurrency=2, timeout=30, rng=0)
+
+        def fun(points: Any) -> Any:
+            return model(points.astype(np.float32))[:, 0]
+
+        given: dict[str, Any] = {"bounds": (-1, 1), "method": zm.zo_ada_expmd(10), "budget": 78, "rng": 0}
+        result = zm.minimize(fun, np.zeros(4), max_sent=500, run_dir=path, **given)
+        asked = sum(len(read_batch(request)) for request in server.requests)
+        assert asked == result.sent == inspect(path).sent > result.used == inspect(path).used
+        assert result.lost == inspect(path).lost == asked - result.used
+        seen = len(server.requests)
+        tight = zm.minimize(fun, np.zeros(4), run_dir=path.with_name("tight"), **given)
+        assert tight.status is zm.Status.MAX_SENT
+        asked = sum(len(read_batch(request)) for request in server.requests[seen:])
+        assert asked == tight.sent == inspect(path.with_name("tight")).sent <= 78
+        seen = len(server.requests)
+        one = zm.explain(lambda batch: model(batch), np.full(4, 0.1, np.float32), signed=True, budget=100, max_sent=300)
+        asked = sum(len(read_batch(request)) for request in server.requests[seen:])
+        assert one.sent == asked == one.used + one.lost > one.used
+
+
 # --- many inputs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_together_nothing_is_written_down_that_does_not_leave(path: Path, durable: bool) -> None:
+    """The caps are reached in different rounds; who has reached its own must not cost the others anything."""
+    ends = []
+    for lockstep in (1, 6):
+        model = Model()
+        kept: dict[str, Any] = {"run_dir": path.with_name(f"of-{lockstep}")} if durable else {}
+        found = explain_many(model, lockstep=lockstep, max_sent=60, **kept)
+        assert sum(one.sent for one in found) == model.rows
+        ends.append([(one.status, one.used, one.sent) for one in found])
+    assert ends[0] == ends[1]
+    assert any(status is zm.Status.MAX_SENT for status, *_ in ends[0])
 
 
 @pytest.mark.parametrize("lockstep", [1, 3, 8])

@@ -227,6 +227,16 @@ class BusyThenKilled:
         return x * x
 
 
+def test_what_was_given_up_tells_what_it_has_spent(tmp_path: Path) -> None:
+    model = Model(tmp_path / "log", after=(("SIGKILL", 100),))
+    kept: dict[str, Any] = {"run_dir": tmp_path / "run", "workers": Workers(2, attempts=1)}
+    found = zm.explain_many(model, INPUTS, **OPTIONS, **kept)
+    members = zm.runs.inspect(tmp_path / "run").members
+    assert [(one.used, one.sent) for one in found] == [(one.used, one.sent) for one in members]
+    assert [one.status for one in found].count(zm.Status.ERROR) == 1
+    assert len(lines(model.log)) == sum(one.sent for one in found)
+
+
 def test_what_no_journal_holds_is_not_begun_again(tmp_path: Path) -> None:
     function = Struck(tmp_path / "log", {1: "SIGKILL", 2: "SIGSTOP", 3: "sleep"})
     found = told(spread(function, range(5), workers=Workers(2, silence=1, deadline=6)))

@@ -59,6 +59,10 @@ class RunLedger:
             raise RunError(f"expected {rows} recorded values, got {len(values)}: the run was recorded in other blocks")
         return values
 
+    def affords(self, rows: int) -> bool:
+        """Whether the cap allows it."""
+        return self._run.affords(rows)
+
     def begin(self, rows: int, *, aside: bool = False) -> None:
         """On the disk before anything is sent."""
         if self._in_flight:

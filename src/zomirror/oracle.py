@@ -7,8 +7,9 @@ ledger, which may live in memory or on a disk.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 
 from zomirror.arrays import Array, Values
 from zomirror.checks import positive_integer, some
-from zomirror.errors import ArgumentError, BudgetError, OracleError
+from zomirror.errors import ArgumentError, BudgetError, OracleError, ZomirrorError
 from zomirror.query import Query
+from zomirror.resent import accounted
 
 
 class Ledger(Protocol):
@@ -40,8 +42,15 @@ class Ledger(Protocol):
         """
         ...
 
+    def affords(self, rows: int) -> bool:
+        """Whether `rows` more rows may be sent."""
+        ...
+
     def begin(self, rows: int, *, aside: bool = False) -> None:
-        """Write down that `rows` rows are about to be sent; BudgetError when that is too many."""
+        """Write down that `rows` rows are about to be sent; BudgetError when that is too many.
+
+        Before they are answered or lost, this says that rows of the same batch are sent once more.
+        """
         ...
 
     def lose(self, reason: str) -> None:
@@ -66,6 +75,10 @@ class MemoryLedger:
 
     def lose(self, reason: str) -> None:
         """What was sent stays counted."""
+
+    def affords(self, rows: int) -> bool:
+        """Whether the cap allows it."""
+        return self.max_sent is None or self.sent + rows <= self.max_sent
 
     def begin(self, rows: int, *, aside: bool = False) -> None:
         """Count, or refuse."""
@@ -94,6 +107,30 @@ class Retry:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "times", positive_integer("times", self.times))
+
+
+class Again:
+    """Charges rows that are sent once more to the ledgers whose batch they are of, each with its number of rows.
+
+    Which rows of a joint batch they were is not known: they are dealt out from the first ledger on.
+    """
+
+    def __init__(self, owners: Sequence[tuple[Ledger, int]]) -> None:
+        self._owners = owners
+        self.refused: ZomirrorError | None = None
+        """Why they were not allowed to leave."""
+
+    def __call__(self, rows: int) -> None:
+        """Write them down before they leave."""
+        try:
+            for ledger, most in cycle(self._owners):
+                if rows <= 0:
+                    return
+                ledger.begin(min(rows, most))
+                rows -= most
+        except ZomirrorError as error:
+            self.refused = error
+            raise
 
 
 class Oracle:
@@ -147,9 +184,14 @@ class Oracle:
         points = self._buffer.view(query, start, stop)  # before they count as sent: a kill may come at any moment
         for attempt in range(1, attempts + 1):
             self.ledger.begin(stop - start, aside=aside)
+            again = Again([(self.ledger, stop - start)])
             try:
-                answer = self._call(query, points, start, stop)
+                with accounted(again):
+                    answer = self._call(query, points, start, stop)
             except Exception as error:
+                if error is again.refused:
+                    self.ledger.lose(type(error).__name__)
+                    raise
                 if attempt == attempts:
                     self.ledger.lose(type(error).__name__)
                     raise OracleError(

@@ -99,6 +99,16 @@ class Attack:
         return self.explanation.sent
 
     @property
+    def used(self) -> int:
+        """Another name of nfev, beside `sent` and `lost`."""
+        return self.explanation.used
+
+    @property
+    def lost(self) -> int:
+        """Model queries sent whose answers never came, or came in a later attempt."""
+        return self.explanation.lost
+
+    @property
     def seed(self) -> int:
         """What repeats it."""
         return self.explanation.seed

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,6 +18,7 @@ from zomirror.classifiers.payload import OpenInference, Payload, PlainJson, load
 from zomirror.classifiers.protocol import MalformedError, ask, check_batch_rows, check_scores, join
 from zomirror.classifiers.transport import Endpoint
 from zomirror.errors import ArgumentError, OracleError
+from zomirror.resent import send_again
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,8 +143,11 @@ class Http:
         # The first goes alone when it must find out how the server wants to be asked.
         known = [] if self._memory.binary is not None else [self._scores(blocks.pop(0))]
         pool = ThreadPoolExecutor(self.endpoint.connections)
+        contexts = [copy_context() for _ in blocks]  # each thread knows whose batch it is
         try:
-            return join(known + list(pool.map(self._scores, blocks)))
+            return join(
+                known + list(pool.map(lambda context, block: context.run(self._scores, block), contexts, blocks))
+            )
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -153,7 +159,7 @@ class Http:
         reply = self._send(block, binary=binary)
         if self._memory.binary is None and reply.status in _NOT_BINARY:
             binary, refused = False, reply
-            reply = self._send(block, binary=False)
+            reply = self._send(block, binary=False, attempts=1)
             if reply.status != 200:
                 reply = refused  # it was not the encoding, so the first complaint is the one to show
         if reply.status != 200:
@@ -165,15 +171,19 @@ class Http:
             fault = str(error)
         raise OracleError(f"the answer of {self.endpoint.url} cannot be read: {fault}{self.endpoint.quote(reply.body)}")
 
-    def _send(self, block: NDArray[Any], *, binary: bool) -> Reply:
+    def _send(self, block: NDArray[Any], *, binary: bool, attempts: int = 0) -> Reply:
+        """The reply to the rows of `block`, which were sent so many times before."""
         headers, body = self.payload.encode(block, binary=binary)
-        announce = partial(self._announce, len(block))
-        return self.endpoint.send("POST", self.payload.path, headers=headers, body=body, before=announce)
+        before = count(attempts)
 
-    def _announce(self, rows: int) -> None:
-        if self.on_send is not None:
+        def announce() -> None:
             with self._memory.lock:
-                self.on_send(rows)
+                if next(before):
+                    send_again(len(block))
+                if self.on_send is not None:
+                    self.on_send(len(block))
+
+        return self.endpoint.send("POST", self.payload.path, headers=headers, body=body, before=announce)
 
 
 def _complaint(endpoint: Endpoint, reply: Reply) -> str:

@@ -6,6 +6,7 @@ Of the model only the kind of its adapter is stored, never an address, a path or
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,14 @@ from zomirror.contrast.explanation import Explanation
 from zomirror.contrast.setting import Setting
 from zomirror.contrast.wanted import Wanted
 from zomirror.durable import TRAJECTORY, PathLike, RunLedger, stable_repr
-from zomirror.errors import DataError
+from zomirror.errors import DataError, RunError
+from zomirror.oracle import MemoryLedger
 from zomirror.runs.directory import RunDirectory
 from zomirror.runs.group import RunGroup
+from zomirror.runs.inspect import inspect
 from zomirror.runs.wide import carried
 
-SEARCH = 2
+SEARCH = 3
 """Raised whenever the search asks other points for the same scores: then recorded scores cannot be replayed."""
 
 
@@ -55,6 +58,10 @@ class ReplyLedger:
             return None
         crc = carried(values)
         return values[:, None] if crc is None else self._run.wide.read(position, crc)
+
+    def affords(self, rows: int) -> bool:
+        """Whether the cap allows it."""
+        return self._ledger.affords(rows)
 
     def begin(self, rows: int, *, aside: bool = False) -> None:
         """On the disk, with room for the answers, before anything is sent."""
@@ -146,6 +153,14 @@ class Shelf:
         if isinstance(self._place, RunGroup):
             return self._place.member(f"{i:06}", settings, arrays=arrays, max_sent=settings["max_sent"])
         return RunDirectory.open(self._place, settings, arrays=arrays, max_sent=settings["max_sent"])
+
+    def account(self, i: int) -> MemoryLedger:
+        """What the run of search i has spent, by whoever worked on it; nothing where there is no run."""
+        ledger = MemoryLedger()
+        with contextlib.suppress(RunError):
+            spent = inspect(self.runs / f"{i:06}" if isinstance(self._place, RunGroup) else self.runs)
+            ledger.used, ledger.sent = spent.used, spent.sent
+        return ledger
 
     def keep(self, run: RunDirectory, explanation: Explanation) -> None:
         """Store what a search ended with."""

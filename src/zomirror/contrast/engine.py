@@ -8,9 +8,8 @@ computes depends on who shares its batch: rows of a batch are independent.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, is_dataclass, replace
-from itertools import cycle
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,9 @@ from zomirror.arrays import Array
 from zomirror.classifiers import Classifier
 from zomirror.contrast.setting import Setting
 from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError, RunError
-from zomirror.oracle import Ledger, MemoryLedger
+from zomirror.oracle import Again, Ledger, MemoryLedger
 from zomirror.query import MAX_BLOCK_BYTES, Query
+from zomirror.resent import accounted
 
 Scores = NDArray[np.floating[Any]]
 T = TypeVar("T")
@@ -72,41 +72,6 @@ class Job(Generic[T]):
             self.request, self.outcome = None, stop.value
 
 
-@runtime_checkable
-class Announcing(Protocol):
-    """A classifier that says before each attempt how many rows it sends (a model behind HTTP, which may retry)."""
-
-    on_send: Callable[[int], None] | None
-
-
-class Asked:
-    """The model; the retries that it makes by itself are in the ledgers of those whose rows they are."""
-
-    def __init__(self, classifier: Classifier) -> None:
-        self._classifier = classifier
-        self._also: Callable[[int], None] | None = None
-        self._owners: list[tuple[Ledger, int]] = []
-        self._first = 0
-        if isinstance(classifier, Announcing) and is_dataclass(type(classifier)):
-            given: Any = classifier
-            self._also, self._classifier = given.on_send, replace(given, on_send=self._count)
-
-    def __call__(self, batch: Array, owners: list[tuple[Ledger, int]]) -> Scores:
-        """The scores of rows that their owners have begun."""
-        self._owners, self._first = owners, len(batch)
-        return self._classifier(batch)
-
-    def _count(self, rows: int) -> None:
-        again, self._first = max(0, rows - self._first), max(0, self._first - rows)
-        for ledger, most in cycle(self._owners):
-            if not again:
-                break
-            ledger.begin(min(again, most))
-            again -= min(again, most)
-        if self._also is not None:
-            self._also(rows)
-
-
 def run(search: Search[T], classifier: Classifier, ledger: Ledger | None = None) -> T:
     """Drive one search to its end."""
     return run_many([search], classifier, [MemoryLedger() if ledger is None else ledger], lockstep=1)[0]
@@ -127,7 +92,6 @@ def run_many(
     Once `stop()` is true, those under way are thrown Interrupted, and the others have the outcome `unbegun(i)`.
     """
     jobs = [Job(search, ledger) for search, ledger in zip(searches, ledgers, strict=True)]
-    model = Asked(classifier)
     waiting = list(range(len(jobs)))[::-1]
     active: list[int] = []
     try:
@@ -141,7 +105,7 @@ def run_many(
             while waiting and len(active) < lockstep:
                 active.append(waiting.pop())
                 jobs[active[-1]].start()
-            _round([jobs[i] for i in active if jobs[i].request is not None], model)
+            _round([jobs[i] for i in active if jobs[i].request is not None], classifier)
             for i in [i for i in active if jobs[i].request is None]:
                 active.remove(i)
                 if done is not None:
@@ -152,19 +116,21 @@ def run_many(
     return [job.outcome for job in jobs]  # type: ignore[misc]
 
 
-def _round(jobs: list[Job[T]], model: Asked) -> None:
+def _round(jobs: list[Job[T]], model: Classifier) -> None:
     """One reply to each waiting job."""
     # what is recorded in several blocks is recalled in the same ones
     small = [job for job in jobs if len(list(_request(job).query.blocks())) == 1]
     if len(small) > 1 and sum(_bytes(job) for job in small) <= MAX_BLOCK_BYTES:
-        fresh = [job for job in small if not _recalled(job)]
-        answered = small if len(fresh) > 1 and _joint(fresh, model) else [j for j in small if j not in fresh]
-        jobs = [job for job in jobs if job not in answered]
+        recalled = [job for job in small if _recalled(job)]
+        # who may send no more is told so alone: nothing is written down for the others that then does not leave
+        able = [j for j in small if j not in recalled and j.ledger.affords(len(_request(j).query))]
+        asked = able if len(able) > 1 and _joint(able, model) else []
+        jobs = [job for job in jobs if job not in recalled and job not in asked]
     for job in jobs:
         _alone(job, model)
 
 
-def _joint(jobs: list[Job[T]], model: Asked) -> bool:
+def _joint(jobs: list[Job[T]], model: Classifier) -> bool:
     """One batch for all; False when it fails, so that each is asked alone and only the culprit suffers."""
     batches = [_inputs(job, 0, len(_request(job).query)) for job in jobs]
     if len({(batch.shape[1:], batch.dtype) for batch in batches}) > 1:
@@ -173,7 +139,8 @@ def _joint(jobs: list[Job[T]], model: Asked) -> bool:
         for job, batch in zip(jobs, batches, strict=True):
             job.ledger.begin(len(batch))
         owners = [(job.ledger, len(batch)) for job, batch in zip(jobs, batches, strict=True)]
-        scores = model(np.concatenate(batches), owners)
+        with accounted(Again(owners)):
+            scores = model(np.concatenate(batches))
     except Exception:  # noqa: BLE001  whatever a model raises, the others go on
         return False
     end = 0
@@ -183,7 +150,7 @@ def _joint(jobs: list[Job[T]], model: Asked) -> bool:
     return True
 
 
-def _alone(job: Job[T], model: Asked) -> None:
+def _alone(job: Job[T], model: Classifier) -> None:
     request, parts = _request(job), []
     try:
         for start, stop in request.query.blocks():
@@ -200,9 +167,10 @@ def _alone(job: Job[T], model: Asked) -> None:
     job.send(np.concatenate(parts))
 
 
-def _ask(model: Asked, batch: Array, ledger: Ledger) -> Scores:
+def _ask(model: Classifier, batch: Array, ledger: Ledger) -> Scores:
     try:
-        return model(batch, [(ledger, len(batch))])
+        with accounted(Again([(ledger, len(batch))])):
+            return model(batch)
     except (ArgumentError, ArgumentTypeError, BudgetError, RunError):
         raise  # an input that the model cannot take, or a retry that may not be sent
     except Exception as error:

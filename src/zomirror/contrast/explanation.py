@@ -68,6 +68,16 @@ class Explanation:
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     class_names: tuple[str, ...] | None = field(default=None, repr=False)
 
+    @property
+    def used(self) -> int:
+        """Queries whose answers were used: another name of nfev, beside `sent` and `lost`."""
+        return self.nfev
+
+    @property
+    def lost(self) -> int:
+        """Queries sent whose answers never came, or came in a later attempt."""
+        return self.sent - self.nfev
+
     def name_of(self, label: int) -> str:
         """The class in words."""
         if label < 0:

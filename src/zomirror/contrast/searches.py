@@ -85,21 +85,28 @@ def explain_all(
             lockstep=lockstep,
             done=lambda *_: advance(),
             stop=lambda: bool(signalled),
-            unbegun=lambda i: answer(under_way[i], _interrupted(under_way[i]), wanted, MemoryLedger()),
+            unbegun=lambda i: answer(under_way[i], _interrupted(under_way[i]), wanted, account(shelf, i)),
         )
 
 
-def unbegun(place: Setting, seed: int, classifier: Classifier, wanted: Wanted) -> Explanation:
-    """The answer for an input that nobody has begun to explain."""
+def account(shelf: Shelf | None, i: int) -> Ledger:
+    """What has been spent on input i, as far as it is known here."""
+    return MemoryLedger() if shelf is None else shelf.account(i)
+
+
+def unbegun(place: Setting, seed: int, classifier: Classifier, wanted: Wanted, spent: Ledger) -> Explanation:
+    """The answer for an input that nobody here has begun to explain, or been told of."""
     progress = Progress(place, wanted.aim(seed, _radius(classifier, place)))
-    return answer(progress, _interrupted(progress), wanted, MemoryLedger())
+    return answer(progress, _interrupted(progress), wanted, spent)
 
 
-def given_up(place: Setting, seed: int, classifier: Classifier, wanted: Wanted, error: ZomirrorError) -> Failed:
-    """The answer for an input of which nobody knows how far it came."""
+def given_up(
+    place: Setting, seed: int, classifier: Classifier, wanted: Wanted, spent: Ledger, error: ZomirrorError
+) -> Failed:
+    """The answer for an input whose worker cannot say how far it came."""
     progress = Progress(place, wanted.aim(seed, _radius(classifier, place)))
     ended = found(progress, Status.ERROR, np.full_like(progress.scores, np.nan), str(error))
-    return Failed(error, answer(progress, ended, wanted, MemoryLedger()))
+    return Failed(error, answer(progress, ended, wanted, spent))
 
 
 def _durable(

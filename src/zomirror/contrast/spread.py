@@ -10,7 +10,7 @@ from pathlib import Path
 from zomirror.classifiers import Classifier
 from zomirror.contrast.durable import Shelf
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.searches import EXPLAIN, Failed, Task, explain_all, given_up, unbegun
+from zomirror.contrast.searches import EXPLAIN, Failed, Task, account, explain_all, given_up, unbegun
 from zomirror.contrast.setting import Setting
 from zomirror.contrast.wanted import Wanted
 from zomirror.errors import WorkerError
@@ -64,7 +64,7 @@ def explain_spread(
     for place in places:
         wanted.refuse_misnamed(place)
     given = [(i, place, seed) for i, (place, seed) in enumerate(zip(places, seeds, strict=True))]
-    explained: list[Explanation | Failed] = [unbegun(*one[1:], classifier, wanted) for one in given]
+    explained: dict[int, Explanation | Failed] = {}
     explaining = Explaining(task, classifier, wanted, max_sent, None if shelf is None else shelf.runs)
     fault: Exception | None = None
     with nullcontext() if shelf is None else stop_on_signal() as signalled:
@@ -72,7 +72,7 @@ def explain_spread(
         for i, outcome in outcomes:
             advance()
             if isinstance(outcome, WorkerError):
-                explained[i] = given_up(*given[i][1:], classifier, wanted, outcome)
+                explained[i] = given_up(*given[i][1:], classifier, wanted, account(shelf, i), outcome)
             elif isinstance(outcome, Exception):
                 fault = fault or outcome  # a run that cannot be used, say; the others are worth finishing
             else:
@@ -81,4 +81,7 @@ def explain_spread(
                     shelf.full += stored
     if fault is not None:
         raise fault
-    return explained
+    for i in range(len(given)):
+        if i not in explained:  # it was not begun, or goes on where nobody reaches it
+            explained[i] = unbegun(*given[i][1:], classifier, wanted, account(shelf, i))
+    return [explained[i] for i in range(len(given))]

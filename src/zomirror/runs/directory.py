@@ -194,6 +194,10 @@ class RunDirectory:
         """The values recorded off the trajectory at this position, or None if they have yet to be asked for."""
         return self._replay.aside(rows, self.position)
 
+    def affords(self, rows: int) -> bool:
+        """Whether `rows` more rows stay under `max_sent`."""
+        return self._journal.affords(rows)
+
     def begin(self, rows: int, *, aside: bool = False) -> None:
         """Note that `rows` rows are sent now. BudgetError, and nothing noted, if they would pass `max_sent`."""
         self._check_owner()

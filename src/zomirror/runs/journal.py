@@ -105,6 +105,10 @@ class Journal:
         """Where the records end, and the CRC of the last: together they name this state of the journal."""
         return self._end, self._ledger.crc
 
+    def affords(self, rows: int) -> bool:
+        """Whether `rows` more rows stay under `max_sent`."""
+        return self._max_sent is None or self._ledger.sent + rows <= self._max_sent
+
     def begin(self, rows: int) -> None:
         """Note that a batch is sent now; BudgetError, and nothing noted, if it does not fit under `max_sent`."""
         with self._mutex:
@@ -187,7 +191,7 @@ class Journal:
         if not 0 < rows <= MOST_BATCH:
             raise ArgumentError(f"expected a batch of 1 to {MOST_BATCH:,} rows, got {rows:,}")
         ledger = self._ledger
-        if self._max_sent is not None and ledger.sent + rows > self._max_sent:
+        if not self.affords(rows):
             raise BudgetError(
                 f"{ledger.sent:,} queries were sent ({ledger.lost:,} of them lost); {rows:,} more would pass "
                 f"max_sent = {self._max_sent:,}. Nothing was sent: run again with a larger max_sent to go on"
