@@ -251,3 +251,22 @@ def test_rows_of_a_pruning_can_be_made_in_any_blocks() -> None:
 def test_wrong_settings_are_refused(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(zm.ArgumentError, match=sentence):
         replace(METHOD, **options)
+
+
+def test_a_step_astray_is_taken_back_at_once() -> None:
+    """With no bound to stop it, an early step may go where f overflows."""
+    rng = np.random.default_rng(100)
+    x_star = np.zeros(1000)
+    x_star[rng.choice(1000, 10, replace=False)] = rng.choice([-1.0, 1.0], 10) * rng.uniform(0.5, 2, 10)
+    least = float(np.sum(0.5 * 0.02**2 + 0.02 * (np.abs(x_star[x_star != 0]) - 0.02)))
+    for seed in range(3):
+        result = zm.minimize(
+            lambda X: 0.5 * np.square(X - x_star).sum(axis=1), np.zeros(1000), l1=0.02, budget=3000, rng=seed
+        )
+        assert result.status is zm.Status.BUDGET
+        assert result.fun == pytest.approx(least, rel=1e-3)
+    state = METHOD.init(np.zeros(D), problem(), KEY)
+    state = METHOD.tell(state, METHOD.ask(state), np.arange(float(len(METHOD.ask(state)))))
+    astray = METHOD.tell(state, METHOD.ask(state), np.full(len(METHOD.ask(state)), 1e9))
+    assert astray.x.tobytes() == np.zeros(D).tobytes()
+    assert astray.pace == 2 * state.pace

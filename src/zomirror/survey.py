@@ -4,7 +4,8 @@ Every few hundred queries the descent pauses for one batch, which asks x itself 
 zero, for a few thresholds tau:
 
     prune      x <- x with every |x_i| < tau max |x| set to 0, if f rises by at most a quarter of the penalty saved
-    go back    x <- the best point measured, eta <- 2 eta, if F has risen and no better point was met for a while
+    go back    x <- the best point measured, eta <- 2 eta, if F has risen and no better point was met for a while;
+               between surveys too, if F is above its start by more than the first slope explains
 
 Differences over random groups also move coordinates that do not matter, and where f has a kink they go on doing so
 for ever. The first puts these back to an exact zero; the second makes the steps as small as the kink wants them.
@@ -33,6 +34,8 @@ SLACK = 0.01
 """F has risen when it is above the best by this part of the penalty."""
 WAIT = 0.25
 """How long to wait for a better point before going back, in queries for each free coordinate."""
+ASTRAY = 2.0
+"""How far F may rise above its start: as far as the first slope goes over so many times the scale of x."""
 DOUBT = 4.0
 """A difference of F below so many standard deviations of the noise says nothing."""
 
@@ -53,6 +56,8 @@ class Course:
     """Queries since the best point became clearly better."""
     due: bool = False
     """Whether the next batch is a survey."""
+    ceiling: float = math.inf
+    """F above this is a step that went astray; infinite before the first step has shown what is much."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +94,12 @@ class Surveyed:
         if not all(0 < cut < 1 for cut in self.cuts):
             raise ArgumentError(f"expected cuts between 0 and 1, got {self.cuts}: they are parts of the largest entry")
 
+    @property
+    def scale(self) -> float:
+        """The size that entries of x reach."""
+        scale: float = self.descent.estimator.scale  # type: ignore[attr-defined]  # a GroupMemory, as was checked
+        return scale
+
     def init(self, x0: Array, problem: Problem, key: Key) -> State:
         """The descent's first state."""
         state = self.descent.init(x0, problem, key)
@@ -107,8 +118,14 @@ class Surveyed:
         if course.due:
             return self._surveyed(state, query, values)
         moved = self.descent.tell(replace(state, memory=course.descent), query, values)
+        total = math.inf
         if moved.last is not None:
-            course = _noted(course, moved.last.x, moved.last.f, state.problem, len(values))
+            total = moved.last.f + state.problem.penalty(moved.last.x)
+            course = _noted(course, moved.last.x, moved.last.f, total, len(values))
+        if total > course.ceiling:
+            return replace(moved, x=course.best, pace=2 * state.pace, memory=course)
+        if course.ceiling == math.inf and moved.pace > 0:
+            course = replace(course, ceiling=total + ASTRAY * self.scale * moved.pace)
         asked = course.asked + len(values)
         due = asked >= self.every and moved.pace > 0 and not state.problem.stochastic
         return replace(moved, memory=replace(course, descent=moved.memory, asked=asked, due=due))
@@ -132,7 +149,7 @@ class Surveyed:
         sd = course.descent.sd
         x, f, h = _pruned(query, values, problem, sd)
         last = Measured(x, f, math.nan, math.nan)
-        course = _noted(course, x, f, problem, len(values))
+        course = _noted(course, x, f, f + h, len(values))
         free = problem.d if problem.free is None else problem.free.size
         if f + h > course.least + SLACK * h + DOUBT * sd and course.waited >= max(self.every, WAIT * free):
             x, f, pace, course = course.best, course.f, 2 * pace, replace(course, waited=0)
@@ -154,9 +171,8 @@ def _pruned(query: Query, values: Values, problem: Problem, sd: float) -> tuple[
     return best
 
 
-def _noted(course: Course, x: Array, f: float, problem: Problem, rows: int) -> Course:
+def _noted(course: Course, x: Array, f: float, total: float, rows: int) -> Course:
     """With one more measured point."""
-    total = f + problem.penalty(x)
     clearly = total < course.least - DOUBT / 2 * course.descent.sd
     waited = 0 if clearly else course.waited + rows
     if total < course.least:
