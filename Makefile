@@ -4,7 +4,7 @@
 #   make lint    ruff, format, import directions               make types   mypy --strict
 #   make bench   the benchmarks; QUICK=1: short ones           make docs    the site, strict, into site/
 #   make lock    compile requirements/*.txt anew               make clean   remove what was built
-#   make fuzz    10,000 calls with anything                    make chaos   800 kills, for each method and task
+#   make fuzz    10,000 calls with anything                    make chaos   1,400 kills, 100 for each method and task
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c

@@ -32,10 +32,13 @@ from zomirror import models
 from zomirror.datasets import digits
 from zomirror.runs import inspect
 
-METHODS: dict[str, Callable[[], zm.MirrorDescent | None]] = {
+METHODS: dict[str, Callable[[], zm.Method | None]] = {
     "zo_ada_expmd": lambda: zm.zo_ada_expmd(50),
     "zo_expmd": lambda: zm.zo_expmd(5.0, 50),
     "zo_psgd": lambda: zm.zo_psgd(20.0, 50),
+    "zo_ada_psgd": lambda: zm.zo_ada_psgd(50),
+    "zo_ao_expmd": lambda: zm.zo_ao_expmd(50),
+    "zo_exp_storm": lambda: zm.zo_exp_storm(),
     "recommended": lambda: None,
 }
 BUDGET = 2_000
@@ -138,7 +141,7 @@ def one_run(root: Path, task: str, method: str, i: int, chance: random.Random, k
     path, account = root / "run", root / "account"
     cap = BUDGET if i % 3 == 2 else 3 * BUDGET
     durable = {"run_dir": path, "max_sent": cap}
-    struck, final = 0, None
+    struck, lost, final = 0, 0, None
     while final is None:
         moment = chance.uniform(0, 0.6 * seconds) if struck < min(kills, KILLS_OF_ONE_RUN) else None
         killed, final, _ = forked(lambda ready: work(ready, task, method, i, account, **durable), moment)
@@ -148,6 +151,8 @@ def one_run(root: Path, task: str, method: str, i: int, chance: random.Random, k
         if (path / "config.json").exists():
             info = inspect(path)
             check(sum(asked) <= info.sent <= cap, f"asked {sum(asked)}, ledger {info.sent}, cap {cap}")
+            check(info.lost - lost <= killed * max(asked), f"one kill cost {info.lost - lost} rows")
+            lost = info.lost
     check(info.lost <= struck * max(asked), f"{info.lost} rows lost in {struck} kills")
     check(info.sent == final["sent"] and info.used == final["used"], "the result and the ledger differ")
     if final["status"] == "MAX_SENT" or info.state != "finished":
