@@ -9,9 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from zomirror.box import Box
 from zomirror.durable import TRAJECTORY
 from zomirror.experiments.pictures import Network
 from zomirror.experiments.settings import ALGORITHMS, BATCH, ITERATIONS, KINDS, RECOMMENDED, SETTINGS, Algorithm
+from zomirror.penalty import ElasticNet
+from zomirror.presets import recommended
 
 TELLING = ("adaexpmd", "expmd-1", "expmd-10", "psgd-10", "psgd-100")
 """What is run first on every image: these tell most of what the paper claims."""
@@ -78,7 +83,9 @@ class Task:
         if self.repeat:
             known["repeat"] = self.repeat
         if self.algorithm == RECOMMENDED.name:
-            known["trajectory"] = TRAJECTORY  # the paper's methods are what they are; this one may get better
+            # the paper's methods are what they are; this one may get better
+            method = recommended(np.zeros(2), ElasticNet(0.1, 0.1), Box.of((0, 1), 2))
+            known |= {"trajectory": TRAJECTORY, "method": repr(method)}
         return known
 
 
