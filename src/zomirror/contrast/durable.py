@@ -57,7 +57,7 @@ class ReplyLedger:
         if values is None:
             return None
         crc = carried(values)
-        return values[:, None] if crc is None else self._run.wide.read(position, crc)
+        return values[:, None] if crc is None else self._run.wide.read(position, rows, crc)
 
     def affords(self, rows: int) -> bool:
         """Whether the cap allows it."""

@@ -35,6 +35,8 @@ RIVALS, FACETS = 3, 8
 """Contrast classes that are tried one by one (PN), and classes that are kept at a distance together (PP)."""
 PROMISING = 100
 """Features beside those in use that are asked again."""
+AGAIN = 0.1
+"""All features are asked a second time where that costs at most this part of what is allowed."""
 FIRST_RADIUS, AGAIN_RADIUS, LAST_RADIUS, SHRINKING = 0.5, 0.1, 0.008, 0.3
 GAIN = 0.004
 """A round that gains a smaller part of F has not gained."""
@@ -125,11 +127,12 @@ def refine(
     """
     lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
     free = np.flatnonzero(lower < upper)
-    left, radius, whole = allowed - 1, FIRST_RADIUS, slopes is None
+    left, radius, whole, asked_all = allowed - 1, FIRST_RADIUS, slopes is None, False
     scores = _bounded((yield [best.w]))[0]
     slopes = np.zeros((scores.size, best.w.size)) if slopes is None else slopes.copy()
     while True:
         features = free if whole and free.size <= left // 2 else _promising(best, free, slopes, pull, left // 2)
+        asked_all = asked_all or features.size == free.size
         if features.size == 0:
             return best
         w, sides = best.w.astype(np.float64), (lower[features], upper[features])
@@ -156,7 +159,7 @@ def refine(
                     best, scores, growth = candidate, row, answer.growth
             gained = _gained(before, best)
             radius = min(1.0, radius * (growth if gained else SHRINKING))
-        if not gained and whole:
+        if not gained and (whole or (asked_all and free.size > AGAIN * allowed)):
             return best
         # Some features brought nothing: once more, with all of them.
         whole, radius = not gained, max(radius, AGAIN_RADIUS)

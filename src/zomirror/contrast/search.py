@@ -1,11 +1,12 @@
 """The search for one PP or PN, as a generator that an engine drives.
 
     1. Ask the label of x0 (and the scores of the baseline, for a PP).
-    2. Descend loss(margin) + h(w); if nothing valid was met on the way, descend again with weaker penalties.
-    3. Refine the best point with local linear models, which also makes most invalid points valid.
+    2. Descend loss(margin) + h(w), for a PN from two starts, of which the one that is ahead after a while goes on; if
+       nothing valid was met on the way, descend again with weaker penalties.
+    3. Refine the best point with local linear models, which also makes most invalid points valid; where it does not,
+       look along the whole range of every feature, and refine what that finds.
     4. Prune and shrink it.
-    5. For a PN do the same from a second start, and keep the better end.
-    6. Ask the best point of all that were asked once more, for all its scores.
+    5. Ask the best point of all that were asked once more, for all its scores.
 
 Every row asked counts, and the search never asks more than its budget.
 """
@@ -22,14 +23,13 @@ from numpy.typing import NDArray
 from zomirror.arrays import Array
 from zomirror.contrast.asking import ask_margins, ask_scores, driven
 from zomirror.contrast.candidate import Candidate
+from zomirror.contrast.course import Course
 from zomirror.contrast.engine import Reply, Request, Search
 from zomirror.contrast.polish import polish
-from zomirror.contrast.progress import LOSSES, Found, Progress, Stopped
+from zomirror.contrast.progress import Found, Progress, Stopped
+from zomirror.contrast.reach import reach
 from zomirror.contrast.refine import Pull, refine
 from zomirror.errors import ArgumentError
-from zomirror.optimizer import Optimizer
-from zomirror.penalty import ElasticNet
-from zomirror.presets import recommended
 from zomirror.result import Status
 
 STARTS = (0.25, 1.0)
@@ -37,20 +37,17 @@ STARTS = (0.25, 1.0)
 from there on the way in they meet other classes than from near x0, and either may be the nearer one."""
 EACH_START = 5
 """A second start needs so many queries for each free feature, else the first has them all."""
-TRIES = ((1.0, 0.0), (0.1, 0.1), (0.01, 0.3))
+RACE = 0.15
+"""The part of the budget after which, of two descents, only the one that is ahead goes on."""
+TRIES = ((0.1, 0.1), (0.01, 0.3))
 """Tried in turn until something is valid: factors of the penalty, and how far beyond the boundary to aim, as parts
 of the distance to it. Scores that jump have a tie where the hinge is least, and a tie is not valid."""
 FINISH_SHARE = 0.25
 """The part of the queries that the descent leaves for refining, pruning and shrinking."""
 POLISH_SHARE = 0.1
 """The part of that which is for pruning and shrinking."""
-PATIENCE = 0.25
-"""A descent ends when this part of its queries has brought no better valid point."""
 UNUSED = 0.05
 """With more than this part of the budget left, a search has not ended for want of it."""
-
-Ended = tuple[Status, Candidate | None]
-"""Why a descent ended, and the best point that it has met."""
 
 
 def search(progress: Progress) -> Search[Found]:
@@ -150,24 +147,37 @@ def _starts(progress: Progress) -> list[Array]:
 
 
 def descend(progress: Progress) -> Generator[Request, Reply, Status]:
-    """From each start a descent, the best point of which is finished, each with the same share of what is left."""
-    starts, status = _starts(progress), Status.BUDGET
-    for i, start in enumerate(starts):
-        last = progress.used + progress.left // (len(starts) - i)
-        kept = int(FINISH_SHARE * (last - progress.used))
-        best = progress.best if i == 0 else None
-        for j, (factor, beyond) in enumerate(TRIES):
-            # Each try may use all that is left once something is valid, and half of it before.
-            allowed, patient = last - progress.used - kept, j == len(TRIES) - 1
-            status, best = yield from _once(
-                progress, start, factor, best, beyond=beyond, allowed=allowed, patient=patient
-            )
-            if status is Status.NONFINITE:
-                return status
-            if best is not None and best.valid:
-                break
-        yield from finish(progress, best, last - progress.used)
+    """Descents until something is valid, the best point of which is finished."""
+    starts, last = _starts(progress), progress.used + progress.left
+    kept = int(FINISH_SHARE * progress.left)
+    if len(starts) > 1:
+        course, status = yield from _ahead(progress, starts)
+    else:
+        course, status = Course(progress, starts[0], progress.best), Status.RUNNING
+    for factor, beyond in TRIES:
+        # A descent may use all that is left once something is valid, and half of it before.
+        allowed = last - progress.used - kept
+        if status is Status.RUNNING:
+            status = yield from course.run(allowed, allowed // 2)
+        if status is Status.NONFINITE:
+            return status
+        if course.valid:
+            break
+        course, status = Course(progress, starts[0], course.best, factor, beyond), Status.RUNNING
+    yield from _ended(progress, course.best, last)
     return status
+
+
+def _ahead(progress: Progress, starts: list[Array]) -> Generator[Request, Reply, tuple[Course, Status]]:
+    """Of the courses from several starts the one that is ahead after a while, RUNNING unless it has ended."""
+    courses = []
+    for start in starts:
+        course = Course(progress, start)
+        status = yield from course.run(int(RACE * progress.aim.budget))
+        if status is Status.NONFINITE:
+            return course, status
+        courses.append((course, Status.RUNNING if status is Status.BUDGET and course.valid else status))
+    return min(courses, key=lambda one: one[0].leads)
 
 
 def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
@@ -178,57 +188,27 @@ def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
         # Shares of the same size, of which each descent leaves the same part for what follows.
         share = progress.left // (count - i)
         kept = int(FINISH_SHARE * share)
-        status, best = yield from _once(progress, start, factor, None, allowed=share - kept, patient=True)
+        last = progress.used + share
+        course = Course(progress, start, factor=factor)
+        status = yield from course.run(share - kept, (share - kept) // 2)
         if status is Status.NONFINITE:
             break
-        end = yield from finish(progress, best, kept)
+        end = yield from _ended(progress, course.best, last)
         progress.ends += [] if end is None else [end]
     return status
 
 
-def _once(
-    progress: Progress,
-    start: Array,
-    factor: float,
-    best: Candidate | None,
-    *,
-    allowed: int,
-    patient: bool,
-    beyond: float = 0.0,
-) -> Generator[Request, Reply, Ended]:
-    """One descent; unless it is `patient`, half of what is allowed must do to find something valid."""
-    aim, setting = progress.aim, progress.setting
-    l1, l2 = aim.penalty.l1 * factor, aim.penalty.l2 * factor
-    loss, method = LOSSES[aim.loss](progress.goal.kappa + beyond * progress.distance), aim.method
-    if method is None:
-        clip = aim.radius is not None
-        method = recommended(start, ElasticNet(l1, l2), setting.box, link=loss, radius=aim.radius, clip=clip)
-    optimizer = Optimizer(start, l1=l1, l2=l2, bounds=setting.box, method=method, rng=aim.seed)
-    first = improved = progress.used
-    least = np.inf
-    while True:
-        valid = best is not None and best.valid
-        query = optimizer.query
-        if progress.used - first + len(query) > (allowed if valid or patient else allowed // 2):
-            return Status.BUDGET, best
-        reply = yield Request(query, setting, lambda scores: progress.margins(scores)[:, None])
-        progress.used += len(query)
-        margins = reply[:, 0]
-        optimizer.tell(margins if aim.method is None else loss(margins))
-        if optimizer.status is not Status.RUNNING:
-            progress.note = progress.note or optimizer.result.message
-            return optimizer.status, best
-        latest = optimizer.latest
-        if latest is None or latest.nit != optimizer.nit:
-            continue
-        candidate = progress.consider(latest.x, float(margins[0]))
-        best = candidate if candidate.better_than(best) else best
-        progress.measured(candidate, latest.eta, latest.stationarity)
-        if best is not None and best.valid:
-            if best.fun < 0.998 * least:
-                least, improved = best.fun, progress.used
-            if progress.used - improved > PATIENCE * allowed:
-                return Status.STALLED, best
+def _ended(progress: Progress, best: Candidate | None, last: int) -> Generator[Request, Reply, Candidate | None]:
+    """`best` finished; while nothing at all is valid, what is left until `last` is spent on reaching something."""
+    left = last - progress.used
+    end = yield from finish(progress, best, left if best is not None and best.valid else left // 2)
+    nearest, left = progress.best, last - progress.used
+    if nearest is None or nearest.valid or left <= 0:
+        return end
+    allowed = max(1, int((1 - FINISH_SHARE) * left))
+    reached = reach(nearest, progress.goal, progress.setting.box, allowed, progress.aim.seed)
+    nearest = yield from driven(progress, reached, ask_margins)
+    return (yield from finish(progress, nearest, last - progress.used))
 
 
 def finish(
@@ -239,7 +219,7 @@ def finish(
         return None
     end, box, goal, last = start, progress.setting.box, progress.goal, progress.used + min(allowed, progress.left)
     if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
-        beyond = TRIES[1][1] * progress.distance
+        beyond = TRIES[0][1] * progress.distance
         pull, step = pull_of(progress), progress.aim.radius
         refined = refine(end, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes)
         end = yield from driven(progress, refined, ask_scores)
