@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 NAME = "wide.bin"
 _TAG = 0x7FF85A4D  # a quiet NaN that no arithmetic makes
 _MOST = 1 << 27  # numbers of one reply: what a reader must hold at once
+_WIDEST = 1 << 16  # numbers of one row
 _sync = getattr(os, "fdatasync", os.fsync)
 _allocate = getattr(os, "posix_fallocate", lambda *_: None)  # not on every system
 
@@ -79,12 +80,13 @@ class Wide:
         self._width = values.shape[1]
         return np.full(len(values), _TAG << 32 | head.payload_crc, np.uint64).view(np.float64)
 
-    def read(self, position: int, crc: int) -> NDArray[np.float64]:
-        """What was kept for the rows from `position` on, which the journal knows by its CRC."""
+    def read(self, position: int, rows: int, crc: int) -> NDArray[np.float64]:
+        """What was kept for so many rows from `position` on, which the journal knows by its CRC."""
         self._open(create=False)
         offset, head = self._frames.get(position, (0, None))
-        payload = b"" if head is None else os.pread(self._fd, head.size, offset + UNIT)
-        if head is None or head.payload_crc != crc or zlib.crc32(payload) != crc or head.count % head.sent:
+        fits = head is not None and head.payload_crc == crc and head.count == rows * head.sent
+        payload = os.pread(self._fd, head.size, offset + UNIT) if head is not None and fits else b""
+        if head is None or not fits or zlib.crc32(payload) != crc:
             raise RunError(
                 f"{self._folder.where(NAME)} lacks the answers to the queries from {position:,} on, which were paid "
                 f"for: bring the file back from a copy, or begin in another run_dir"
@@ -108,7 +110,7 @@ class Wide:
             os.fsync(self._folder.fd)
         size = os.fstat(self._fd).st_size
         while (head := unpack(os.pread(self._fd, UNIT, self._end), self._seed)) is not None:
-            unfit = head.kind is not Kind.VALUES or not head.sent or head.count > _MOST
+            unfit = head.kind is not Kind.VALUES or not 0 < head.sent <= _WIDEST or head.count > _MOST
             if unfit or self._end + UNIT + head.size > size:
                 break
             self._frames[head.position] = (self._end, head)
