@@ -218,7 +218,7 @@ def test_scores_that_are_missing_or_damaged_are_refused_by_name(path: Path, dama
     elif damage == "lying":  # the same numbers, in three rows instead of one
         head = unpack(bytes(data[:UNIT]), None)
         assert head is not None
-        seed = zlib.crc32(bytes.fromhex(json.loads((path / "config.json").read_text())["run_id"]))
+        seed = zlib.crc32(bytes.fromhex(json.loads((path / "config.json").read_text())["run"]))
         payload = bytes(data[UNIT : UNIT + head.size])
         file.write_bytes(pack(Kind.VALUES, head.count, head.position, 1, payload, seed)[0] + data[UNIT + head.size :])
     else:
