@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -408,3 +409,22 @@ def test_ten_million_dimensions_take_ten_vectors() -> None:
 def test_a_large_batch_takes_two_blocks_not_a_matrix() -> None:
     """400 x 150,000 numbers would be 480 MB; two blocks of 64 MB and a few vectors do."""
     assert peak_bytes(150_000, 400, "float64") <= 2 * 2**26 + 16 * 150_000 * 8
+
+
+@pytest.mark.parametrize(
+    "method",
+    [None, zm.zo_ada_expmd(1, radius=1e-3), zm.zo_expmd(5.0, 1, radius=1e-3), zm.zo_psgd(5.0, 1, radius=1e-3)],
+    ids=["recommended", "zo_ada_expmd", "zo_expmd", "zo_psgd"],
+)
+def test_one_dimension_is_a_problem_like_any_other(method: zm.Method | None, tmp_path: Path) -> None:
+    """d = 1 and, where it can be chosen, m = 1; the minimum of (x - 1/2)^2 + |x|/10 is at 0.45."""
+
+    def fun(points: Any) -> Any:
+        return np.square(points[:, 0] - 0.5)
+
+    given: dict[str, Any] = {"l1": 0.1, "bounds": (0, 1), "budget": 600, "method": method, "rng": 0}
+    result = zm.minimize(fun, np.ones(1), run_dir=tmp_path / "run", **given)
+    assert result.x.shape == (1,)
+    assert result.fun <= 0.0475 + 0.02
+    again = zm.minimize(fun, np.ones(1), **given)
+    assert again.x.tobytes() == result.x.tobytes()
