@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zomirror.cli.again import Kept, stoppable
-from zomirror.cli.asked import Asked
-from zomirror.cli.inputs import model_and_inputs, read_inputs
-from zomirror.cli.model import Access, load_model
+from zomirror.cli.model import Access
 from zomirror.cli.options import (
     L1,
     L2,
@@ -33,19 +30,16 @@ from zomirror.cli.options import (
     Std,
     TokenEnv,
     Workers,
-    numbers,
-    pair,
-    repeated,
-    shape_of,
     workers_of,
 )
-from zomirror.cli.saved import Saved
 from zomirror.cli.several import explained
-from zomirror.cli.show import say, say_json, warn
+from zomirror.cli.show import say
+from zomirror.cli.work import Work, begin
 from zomirror.errors import ArgumentError
 from zomirror.result import Status
 
 if TYPE_CHECKING:
+    from zomirror.cli.saved import Saved
     from zomirror.contrast import Explanation
 
 
@@ -106,59 +100,43 @@ def explain(
     quiet: Quiet = False,
 ) -> None:
     """Say which few features hold up a model's decision: a part that alone keeps it, a change that turns it."""
-    first, texts = model_and_inputs([model, *(inputs or [])])
     if target is not None and kind is not Kind.PN:
         raise ArgumentError("expected --kind PN with --target: a PP keeps the class")
-    asked_model = load_model(first, Access(remote_model, token_env, batch_rows))
     options: dict[str, Any] = {"l1": l1, "l2": l2, "kappa": kappa, "budget": budget, "loss": loss.value}
-    asked = Asked(
-        asked_model,
+    work = begin(
+        context,
+        [model, *(inputs or [])],
         options | {"search": search, "label": label, "target": target},
+        Access(remote_model, token_env, batch_rows),
         seed=seed,
-        bounds=pair("--bounds", bounds),
+        bounds=bounds,
+        mean=mean,
+        std=std,
+        class_names=class_names,
+        shape=shape,
+        drop=drop,
+        run_dir=run_dir,
+        out=out,
         baseline=baseline,
         signed=signed,
-        mean=numbers("--mean", mean) or asked_model.mean,
-        std=numbers("--std", std) or asked_model.std,
-        class_names=tuple(class_names.split(",")) if class_names else None,
-        repeat=repeated(
-            context, without=("model", "inputs", "kind", "seed", "run_dir", "workers", "out", "json", "quiet")
-        ),
+        each=("kind", "workers"),
     )
-    found_inputs = read_inputs(texts, shape=shape_of(shape) or asked_model.shape, drop=tuple(drop or ()))
     kinds = ("PP", "PN") if kind is Kind.BOTH else (kind.value,)
     found: list[Explanation] = []
-    saved = Saved(out)
-    options_typed = repeated(context, without=("model", "inputs", "run_dir", "json", "quiet"))
-    kept = Kept(run_dir, ["explain", asked_model.name, *texts, *options_typed])
-    wanted = [
-        (given, one, name, run_dir / name if run_dir else None)
-        for given in found_inputs
-        for one in kinds
-        for name in [saved.name(given.name, one)]
-    ]
-    todo = [(given, one, place) for given, one, _, place in wanted]
-    try:
-        with stoppable(run_dir):
-            answers = explained(asked, todo, workers_of(workers), show=not (json or quiet), look=kept.write)
-            for (given, _, name, _), answer in zip(wanted, answers, strict=False):
-                if answer.status is Status.INTERRUPTED:
-                    return
-                saved.keep(name, answer)
-                found.append(answer)
-                if not json and len(found) % len(kinds) == 0:
-                    _tell(given.name, found[-len(kinds) :], saved)
-    finally:
-        kept.write()
-        if len(found) < len(found_inputs) * len(kinds) and saved.files:
-            warn(f"{len(saved.files)} files of what was done are in {out}")
+    saved = work.saved
+    wanted = [(given, one, saved.name(given.name, one)) for given in work.inputs for one in kinds]
+    todo = [(given, one, work.place(name)) for given, one, name in wanted]
+    with work.under_way(len(wanted), found):
+        answers = explained(work.asked, todo, workers_of(workers), show=not (json or quiet), look=work.kept.write)
+        for (given, _, name), answer in zip(wanted, answers, strict=False):
+            if answer.status is Status.INTERRUPTED:
+                return
+            saved.keep(name, answer)
+            found.append(answer)
+            if not json and len(found) % len(kinds) == 0:
+                _tell(given.name, found[-len(kinds) :], saved)
     saved.overview(found)
-    if json:
-        say_json([_summary(one, saved) for one in found])
-    else:
-        say(f"pictures and .json files are in {out}; a page of them: zomirror report {out}")
-    if not all(one.valid for one in found):
-        raise typer.Exit(1)
+    work.end(found, lambda one: _summary(one, work), good=all(one.valid for one in found), json=json)
 
 
 def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:
@@ -172,12 +150,10 @@ def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:
         say(f"  {one.kind}  {valid}, {counts}: {saved.of(one)[1]}")
 
 
-def _summary(one: Explanation, saved: Saved) -> dict[str, Any]:
+def _summary(one: Explanation, work: Work) -> dict[str, Any]:
     """What a script wants to know; the arrays are in the file."""
     names = ("kind", "valid", "label", "contrast_label", "nnz", "l1_norm", "l2_norm", "objective", "margin")
     found = {name: getattr(one, name) for name in (*names, "nfev", "sent", "seed", "status", "message")}
     scores = {"scores_before": one.scores_before.tolist(), "scores_after": one.scores_after.tolist()}
-    text, picture = saved.of(one)
     words = {"label_name": one.name_of(one.label), "contrast_name": one.name_of(one.contrast_label)}
-    where = {"file": str(text), "picture": str(picture), "command": one.settings["command"]}
-    return {"input": one.settings["input"]} | found | words | scores | where
+    return {"input": one.settings["input"]} | found | words | scores | work.where(one, one.settings)
