@@ -261,26 +261,27 @@ def tables(count: int, only: str | None) -> Iterator[Table]:
                     )
 
 
-def show_tables(lines: Iterator[Table]) -> list[Table]:
+def shown(lines: Iterator[Table]) -> Iterator[Table]:
+    """The lines, each printed as it comes."""
     print(
         f"{'data':<14} {'model':<18} {'accuracy':>8} {'kind':<4} {'rows':>4} {'valid':>6} {'features':>8} "
         f"{'queries':>8} {'valid, a third fixed':>20} {'seconds':>8}"
     )
-    shown = []
     for line in lines:
         print(
             f"{line.data:<14} {line.model:<18} {line.accuracy:>8.1%} {line.kind:<4} {line.rows:>4} {line.valid:>6.0%} "
             f"{line.features:>8.0f} {line.queries:>8,.0f} {line.fixed_valid:>20.0%} {line.seconds:>8.2f}",
             flush=True,
         )
-        shown.append(line)
-    return shown
+        yield line
 
 
-def stored(part: str) -> dict[str, Any]:
-    """One part of the results of the last time."""
+def keep(line: Table) -> None:
+    """The line in place of the one that was measured before: whoever is stopped in between has the others."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    return dict(kept.get(part, {}))
+    lines = {(one["data"], one["model"], one["kind"]): one for one in kept.get("tabular", {}).get("table", [])}
+    lines[line.data, line.model, line.kind] = asdict(line)
+    store("tabular", {"table": [lines[key] for key in sorted(lines)]})
 
 
 def store(part: str, content: dict[str, Any]) -> None:
@@ -295,7 +296,6 @@ def store(part: str, content: dict[str, Any]) -> None:
     kept[part] = content | {"budget": BUDGET, "machine": machine}
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
-    print(f"written: benchmarks/results/{RESULTS.name}")
 
 
 def main() -> None:
@@ -305,12 +305,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of it, nothing is written")
     options = parser.parse_args()
     if options.tabular:
-        lines = [asdict(line) for line in show_tables(tables(5 if options.quick else 50, options.model))]
-        if not options.quick:
-            done = {(line["data"], line["model"], line["kind"]) for line in lines}
-            others = stored("tabular").get("table", [])
-            kept = [line for line in others if (line["data"], line["model"], line["kind"]) not in done]
-            store("tabular", {"table": sorted(kept + lines, key=lambda line: (line["data"], line["model"]))})
+        for line in shown(tables(5 if options.quick else 50, options.model)):
+            if not options.quick:
+                keep(line)
         return
     rows, seconds = digit_rows(1 if options.quick else 10)
     table = medians(rows)
@@ -319,6 +316,7 @@ def main() -> None:
     if not options.quick:
         document = {"medians": table, "others": OTHERS, "rows": [asdict(row) for row in rows]}
         store("digits", document | {"seconds_each": seconds / len(rows)})
+        print(f"written: benchmarks/results/{RESULTS.name}")
 
 
 if __name__ == "__main__":
