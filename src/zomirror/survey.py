@@ -27,6 +27,7 @@ from zomirror.errors import ArgumentError
 from zomirror.grouped import GroupMemory, Remembered
 from zomirror.problem import Problem
 from zomirror.query import Query, Segment
+from zomirror.refine import Refinement, aimed, begun
 
 SHARE = 0.25
 """What f may rise by when x is pruned, as a part of the penalty saved."""
@@ -36,8 +37,16 @@ WAIT = 0.25
 """How long to wait for a better point before going back, in queries for each free coordinate."""
 ASTRAY = 2.0
 """How far F may rise above its start: as far as the first slope goes over so many times the scale of x."""
+SLOW = 0.2
+"""A refinement begins when the descent gains less than this part of the penalty from one survey to the next."""
+ROUNDS, WORTH = 3, 1e-5
+"""It goes on for so many rounds, and then while each query gains this part of the penalty."""
 DOUBT = 4.0
 """A difference of F below so many standard deviations of the noise says nothing."""
+
+
+DESCEND, SURVEY, SLOPES, LINE = range(4)
+"""What a batch may be for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +55,7 @@ class Course:
 
     descent: Remembered
     best: Array
+    refinement: Refinement
     f: float = math.inf
     """f at the best point."""
     least: float = math.inf
@@ -54,8 +64,14 @@ class Course:
     """Queries since the last survey."""
     waited: int = 0
     """Queries since the best point became clearly better."""
-    due: bool = False
-    """Whether the next batch is a survey."""
+    stage: int = DESCEND
+    """What the next batch is for."""
+    since: float = math.inf
+    """F at the best point when the last survey was made."""
+    rest: int = 0
+    """Surveys to come before the next refinement."""
+    failed: int = 0
+    """Refinements in a row that were not worth it."""
     ceiling: float = math.inf
     """F above this is a step that went astray; infinite before the first step has shown what is much."""
 
@@ -78,16 +94,21 @@ class Pruned:
 class Surveyed:
     """A descent with a gradient memory that prunes what does not matter and goes back where F has risen; see above.
 
-    A survey is made `every` so many queries; its rows are x and then x pruned at each of `cuts` times max |x|. With a
-    stochastic f(x; xi) there is none, as no two draws can be compared.
+    A survey is made `every` so many queries; its rows are x and then x pruned at each of `cuts` times max |x|. Where
+    the descent has become slow and f has no noise, quasi-Newton steps follow it, on at most `refined` coordinates
+    (0: none; their two queries are in refine.py). With a stochastic f(x; xi) there is no survey, as no two draws can
+    be compared.
     """
 
     descent: MirrorDescent
     every: int = 300
     cuts: tuple[float, ...] = (1e-3, 1e-2, 3e-2, 1e-1)
+    refined: int = 100
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "every", positive_integer("every", self.every))
+        if self.refined:
+            object.__setattr__(self, "refined", positive_integer("refined", self.refined))
         estimator = self.descent.estimator
         if not isinstance(estimator, GroupMemory) or estimator.link is not None:
             raise ArgumentError(f"expected a descent whose estimator is a GroupMemory without a link, got {estimator}")
@@ -103,20 +124,27 @@ class Surveyed:
     def init(self, x0: Array, problem: Problem, key: Key) -> State:
         """The descent's first state."""
         state = self.descent.init(x0, problem, key)
-        return replace(state, memory=Course(state.memory, x0))
+        blank = Refinement.blank(max(1, min(self.refined, state.memory.w.size)))
+        return replace(state, memory=Course(state.memory, x0, blank))
 
     def ask(self, state: State) -> Query:
-        """The descent's query, or now and then x and x pruned."""
+        """The descent's query, or now and then that of a survey or of a refinement."""
         course: Course = state.memory
-        if not course.due:
+        if course.stage == DESCEND:
             return self.descent.ask(replace(state, memory=course.descent))
+        if course.stage == SLOPES:
+            return course.refinement.slopes(state.x, course.descent.radius, state.problem)
+        if course.stage == LINE:
+            return course.refinement.line(state.x, state.problem)
         return Query((Segment(state.x, 1), *self._prunings(state)))
 
     def tell(self, state: State, query: Query, values: Values) -> State:
-        """One step of the descent, or what the survey shows."""
+        """One step of whatever was asked for."""
+        tell = (self._descended, self._surveyed, self._sloped, self._lined)[state.memory.stage]
+        return tell(state, query, values)
+
+    def _descended(self, state: State, query: Query, values: Values) -> State:
         course: Course = state.memory
-        if course.due:
-            return self._surveyed(state, query, values)
         moved = self.descent.tell(replace(state, memory=course.descent), query, values)
         total = math.inf
         if moved.last is not None:
@@ -128,7 +156,8 @@ class Surveyed:
             course = replace(course, ceiling=total + ASTRAY * self.scale * moved.pace)
         asked = course.asked + len(values)
         due = asked >= self.every and moved.pace > 0 and not state.problem.stochastic
-        return replace(moved, memory=replace(course, descent=moved.memory, asked=asked, due=due))
+        stage = SURVEY if due else DESCEND
+        return replace(moved, memory=replace(course, descent=moved.memory, asked=asked, stage=stage))
 
     def kept(self, state: State) -> Kept | None:
         """The best point, and how far above it another may seem by noise alone; no draw of a stochastic f is best."""
@@ -153,8 +182,46 @@ class Surveyed:
         free = problem.d if problem.free is None else problem.free.size
         if f + h > course.least + SLACK * h + DOUBT * sd and course.waited >= max(self.every, WAIT * free):
             x, f, pace, course = course.best, course.f, 2 * pace, replace(course, waited=0)
-        course = replace(course, descent=replace(course.descent, f=f), asked=0, due=False)
+        slow = course.since - course.least <= SLOW * h
+        course = replace(course, descent=replace(course.descent, f=f), asked=0, since=course.least, stage=DESCEND)
+        if self.refined and slow and not course.rest and not course.descent.central:
+            chosen = begun(Refinement.blank(course.refinement.chosen.size), x, course.descent.w, problem)
+            course = replace(course, refinement=chosen, stage=SLOPES if chosen.count else DESCEND)
+        course = replace(course, rest=max(0, course.rest - 1))
         return State(problem, state.key, state.t + 1, x, course, pace, last)
+
+    def _sloped(self, state: State, query: Query, values: Values) -> State:
+        x, problem, course = state.x, state.problem, state.memory
+        refinement, slopes = aimed(course.refinement, x, values, problem, query, self.scale)
+        f = float(values[0])
+        course = _noted(course, x, f, refinement.total, len(values))
+        w, on = course.descent.w.copy(), refinement.chosen[: refinement.count]
+        w[on if problem.free is None else np.searchsorted(problem.free, on)] = slopes
+        course = replace(course, descent=replace(course.descent, w=w, f=f), refinement=refinement, stage=LINE)
+        return replace(state, t=state.t + 1, memory=course, last=Measured(x, f, math.nan, math.nan))
+
+    def _lined(self, state: State, query: Query, values: Values) -> State:
+        x, problem, course, r = state.x, state.problem, state.memory, state.memory.refinement
+        totals = [float(f) + problem.penalty(query.points(j, j + 1)[0]) for j, f in enumerate(values)]
+        j = int(np.argmin(totals))
+        gain, rows = r.total - totals[j], r.count + 1 + len(values)
+        last = state.last
+        if gain > 0:
+            x, f = query.points(j, j + 1)[0], float(values[j])
+            x.flags.writeable = False
+            course = _noted(course, x, f, totals[j], len(values))
+            course = replace(course, descent=replace(course.descent, f=f))
+            worth = r.rounds < ROUNDS or gain >= WORTH * rows * problem.penalty(x)
+            last = Measured(x, f, math.nan, math.nan)
+        else:
+            worth = r.pairs > 0
+            r = replace(r, pairs=0, rounds=0)
+        if worth:
+            course = replace(course, refinement=r, stage=SLOPES)
+        else:
+            failed = 0 if r.rounds > ROUNDS else min(course.failed + 1, 4)
+            course = replace(course, asked=0, since=course.least, rest=2**failed - 1, failed=failed, stage=DESCEND)
+        return replace(state, t=state.t + 1, x=x, memory=course, last=last)
 
 
 def _pruned(query: Query, values: Values, problem: Problem, sd: float) -> tuple[Array, float, float]:
