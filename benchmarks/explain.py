@@ -8,6 +8,7 @@ outside, and its queries are counted on the side of the model.
     python benchmarks/explain.py              100 digits, PP and PN; writes the digits of results/explain.json
     python benchmarks/explain.py --tabular    12 models, 50 rows each; writes the tables of results/explain.json
     python benchmarks/explain.py --tabular --model linear      one of them only
+    python benchmarks/explain.py --front      PN of 20 digits under several weights of l1 and l2; writes the front
     python benchmarks/explain.py --quick      ten digits (with --tabular: five rows of each model), prints only
 """
 
@@ -41,6 +42,8 @@ FIRST = 7_000
 TOGETHER = 10
 """Digits that share their batches. Of a table all rows do: a forest takes as long for one row as for a hundred."""
 KINDS = ("PN", "PP")
+FRONT = ((0.1, 0.1), (0.1, 0.3), (0.1, 1.0), (0.05, 1.0))
+"""Weights (l1, l2) from few dark pixels to many faint ones."""
 Array = NDArray[Any]
 
 OTHERS = (
@@ -114,15 +117,15 @@ def digits(model: Classifier, of_each: int) -> Iterator[tuple[int, Array]]:
             yield FIRST + int(i), images[i]
 
 
-def digit_rows(of_each: int) -> tuple[list[Row], float]:
-    """The rows of both kinds, and the seconds that they took."""
+def digit_rows(of_each: int, kinds: tuple[str, ...] = KINDS, **options: Any) -> tuple[list[Row], float]:
+    """The rows of some kinds, and the seconds that they took."""
     model = zm.as_classifier(models.path("lenet"))
     chosen = list(digits(model, of_each))
     rows, started = [], time.process_time()
-    for kind in KINDS:
+    for kind in kinds:
         for first in range(0, len(chosen), TOGETHER):
             part = chosen[first : first + TOGETHER]
-            found = explained(model, [image for _, image in part], kind)
+            found = explained(model, [image for _, image in part], kind, **options)
             rows += [digit_row(model, i, e) for (i, _), e in zip(part, found, strict=True)]
             print(f"{kind} {len(part)} of class {found[0].label}", end="  \r", file=sys.stderr, flush=True)
     return rows, time.process_time() - started
@@ -157,6 +160,17 @@ def medians(rows: list[Row]) -> list[dict[str, Any]]:
             line[f"{name}_range"] = [min(values), max(values)]
         table.append(line)
     return table
+
+
+def front(of_each: int) -> Iterator[dict[str, Any]]:
+    """The medians of PN under several weights."""
+    for l1, l2 in FRONT:
+        rows, _ = digit_rows(of_each, ("PN",), l1=l1, l2=l2)
+        line: dict[str, Any] = {"weights": [l1, l2], "digits": len(rows)}
+        line["valid"] = sum(row.valid for row in rows) / len(rows)
+        for name in ("l1", "l2", "pixels", "queries"):
+            line[name] = statistics.median(getattr(row, name) for row in rows)
+        yield line
 
 
 def show_digits(table: list[dict[str, Any]]) -> None:
@@ -302,12 +316,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tabular", action="store_true", help="the tables instead of the digits")
     parser.add_argument("--model", help="one of the tables' models only, the others stay as they were measured")
+    parser.add_argument("--front", action="store_true", help="PN under several weights of l1 and l2")
     parser.add_argument("--quick", action="store_true", help="a tenth of it, nothing is written")
     options = parser.parse_args()
     if options.tabular:
         for line in shown(tables(5 if options.quick else 50, options.model)):
             if not options.quick:
                 keep(line)
+        return
+    if options.front:
+        lines = []
+        for medians_of in front(1 if options.quick else 2):
+            print(" ".join(f"{name} {value}" for name, value in medians_of.items()), flush=True)
+            lines.append(medians_of)
+        if not options.quick:
+            store("front", {"table": lines})
         return
     rows, seconds = digit_rows(1 if options.quick else 10)
     table = medians(rows)

@@ -1,0 +1,131 @@
+"""The figures in README.md and on two pages, made of benchmarks/results: what was not measured cannot get in there.
+
+python benchmarks/readme.py      writes them anew, after a benchmark
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+RESULTS = ROOT / "benchmarks" / "results"
+PAGES = (ROOT / "docs" / "explain.md", ROOT / "docs" / "coming-from-alibi.md")
+"""Where the medians of the digits stand beside those of others."""
+BEGIN, END = "<!-- figures: benchmarks/readme.py -->\n", "<!-- end of figures -->\n"
+HEAD = ("what", "measured", "`python benchmarks/...`")
+Row = tuple[str, str, str]
+
+
+def read(name: str) -> Any:
+    """A file of results."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def digits(kind: str) -> str:
+    line = next(line for line in read("explain")["digits"]["medians"] if line["kind"] == kind)
+    return (
+        f"{line['valid']:.0%} valid; medians: {line['pixels']:.0f} pixels, l1 {line['l1']:.1f}, l2 {line['l2']:.2f}, "
+        f"{line['queries']:,.0f} queries"
+    )
+
+
+def tables() -> list[Row]:
+    lines = read("explain").get("tabular", {}).get("table", [])
+    if not lines:
+        return []
+    least = {kind: min((line["valid"] for line in lines if line["kind"] == kind), default=0.0) for kind in ("PN", "PP")}
+    count, rows = len({(line["data"], line["model"]) for line in lines}), min(line["rows"] for line in lines)
+    kinds = ", ".join(dict.fromkeys(line["model"] for line in lines))
+    what = f"PN and PP of {rows} rows of tables for each of {count} models ({kinds})"
+    return [(what, f"valid: PN at least {least['PN']:.0%} of each, PP {least['PP']:.0%}", "explain.py --tabular")]
+
+
+def fewer() -> Row:
+    cases = read("queries")["summary"]
+    parts = sorted(case["median_fraction"] for case in cases)
+    reached, all_ = sum(case["reached"] for case in cases), sum(case["images"] for case in cases)
+    what = "queries of the recommended method to the end that ZO-AdaExpMD reaches with 40,200, of explanations"
+    return what, f"{parts[0]:.1%} to {parts[-1]:.1%} in the median; {reached} of {all_} got there", "queries.py"
+
+
+def growth() -> Row:
+    found = {(line["d"], line["method"]): line["median"] for line in read("scaling")["table"]}
+    few, many = 100, 100_000
+    measured = f"{found[few, 'AdaExpMD']:,} and {found[many, 'AdaExpMD']:,}"
+    missed = next(d for d in sorted(d for d, _ in found) if found[d, "PSGD"] is None)
+    what = f"queries of ZO-AdaExpMD that close 90 % of the gap, ten of {few} and of {many:,} features in use"
+    return what, f"{measured} (ZO-PSGD: not with 20,000 from d = {missed:,} on)", "scaling.py"
+
+
+def attacks() -> Row:
+    lines = [line for line in read("attack")["table"] if line["model"] == "lenet" and line["success"]]
+    ours, others = lines[0], lines[1:]
+    nearest = min(others, key=lambda line: line["l1"])
+    measured = (
+        f"{ours['success']:.0%} of {ours['images']}; l1 {ours['l1']:.1f} with {ours['queries']:,.0f} queries "
+        f"({nearest['attack']}: {nearest['l1']:.1f} with {nearest['queries']:,.0f})"
+    )
+    return "sparse attacks on the LeNet, medians", measured, "attack.py"
+
+
+def kills() -> Row:
+    lines = read("chaos")["results"].values()
+    runs, killed = sum(line["runs"] for line in lines), sum(line["kills"] for line in lines)
+    equal, prefix = (sum(line[name] for line in lines) for name in ("equal", "prefix"))
+    measured = (
+        f"{equal} of {runs} runs ended bit for bit the same, {prefix} as a prefix: no more was allowed to be sent"
+    )
+    return f"{killed} kills (SIGKILL) at random moments", measured, "chaos.py"
+
+
+def workers() -> Row:
+    ratio = read("throughput")["ratio"]
+    return "the same runs on two workers instead of one", f"{ratio:.2f} times as fast", "throughput.py"
+
+
+def figures() -> list[Row]:
+    """Every row, of the results as they stand."""
+    return [
+        ("pertinent negatives of 100 MNIST digits, bundled LeNet", digits("PN"), "explain.py"),
+        ("pertinent positives of the same", digits("PP"), "explain.py"),
+        *tables(),
+        fewer(),
+        growth(),
+        attacks(),
+        workers(),
+        kills(),
+    ]
+
+
+def table() -> str:
+    """The rows in Markdown."""
+    rows = [HEAD, ("---",) * 3, *((what, measured, f"`{script}`") for what, measured, script in figures())]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def put(text: str) -> str:
+    """The README with the table as it is now."""
+    before, rest = text.split(BEGIN)
+    return before + BEGIN + "\n" + table() + "\n" + END + rest.split(END)[1]
+
+
+def beside_others(text: str) -> str:
+    """A page with our two lines of its table as they are now."""
+    for line in read("explain")["digits"]["medians"]:
+        start, count = f"| zomirror | {line['kind']} |", len(read("explain")["digits"]["rows"]) // 2
+        now = (
+            f"{start} {line['valid'] * count:.0f} of {count} | {line['l1']:.1f} | {line['l2']:.2f} | "
+            f"{line['pixels']:.0f} | {line['queries']:,.0f} |"
+        )
+        text = re.sub(rf"^{re.escape(start)}.*$", now, text, flags=re.MULTILINE)
+    return text
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(beside_others(page.read_text(encoding="utf-8")), encoding="utf-8")
+    README.write_text(put(README.read_text(encoding="utf-8")), encoding="utf-8")
