@@ -118,6 +118,17 @@ def test_a_survey_asks_x_and_x_pruned() -> None:
         np.testing.assert_array_equal(row, np.where(np.abs(x) < cut * 0.8, 0, x))
 
 
+def test_what_has_begun_to_grow_is_not_pruned() -> None:
+    """Where the memory of the gradient pulls away from 0 far harder than l1 holds, and than it pulls elsewhere."""
+    x, w = np.full(D, 1e-4), np.zeros(D)
+    x[0], x[1] = 0.8, -1e-4
+    w[:5] = 1.0, 2.0, -2.0, 2.0, -0.3
+    state = surveying(x, problem())
+    course = replace(state.memory, descent=replace(state.memory.descent, w=w))
+    pruned = METHOD.ask(replace(state, memory=course)).points()[-1]
+    assert np.flatnonzero(pruned).tolist() == [0, 1, 2], "inwards is pruned, and so is what does not stand out"
+
+
 def test_pruning_never_leaves_the_box_and_without_l1_nothing_is_pruned() -> None:
     box = zm.Box(np.full(D, 0.001), np.full(D, 1.0))
     x = np.full(D, 0.002)
@@ -234,7 +245,7 @@ def test_a_refused_pruning_is_not_taken() -> None:
 
 def test_rows_of_a_pruning_can_be_made_in_any_blocks() -> None:
     x = np.linspace(-1, 1, D)
-    moves = Pruned(np.array([0.1, 0.5, 0.9]), np.zeros(D))
+    moves = Pruned(np.array([0.1, 0.5, 0.9]), np.zeros(D), np.arange(D) != 3)
     whole = np.empty((3, D))
     moves.add(x, 0.0, 0, whole)
     for j in range(3):
@@ -242,6 +253,7 @@ def test_rows_of_a_pruning_can_be_made_in_any_blocks() -> None:
         moves.add(x, 0.0, j, row)
         assert row.tobytes() == whole[j].tobytes()
     assert (np.diff([np.count_nonzero(row) for row in whole]) < 0).all()
+    assert (whole[:, 3] == x[3]).all()
 
 
 @pytest.mark.parametrize(

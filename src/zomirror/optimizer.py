@@ -67,6 +67,7 @@ class Optimizer:
         self.method = (
             recommended(start, problem.penalty, box, noise=noise) if method is None else _checked_method(method)
         )
+        self._keeper = self.method if isinstance(self.method, Keeper) else None  # asking that takes as long as a step
         self._state = self.method.init(start, problem, key_of(self.seed))
         self._trace = _Trace(self.returns)
         self._query: Query | None = None
@@ -206,7 +207,7 @@ class Optimizer:
 
     @property
     def _kept(self) -> Kept | None:
-        return self.method.kept(self._state) if isinstance(self.method, Keeper) else None
+        return None if self._keeper is None else self._keeper.kept(self._state)
 
     def snapshot(self) -> Arrays:
         """The whole of the run as named arrays: what `restore` takes."""

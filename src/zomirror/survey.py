@@ -26,11 +26,14 @@ from zomirror.directions import Key
 from zomirror.errors import ArgumentError
 from zomirror.grouped import GroupMemory, Remembered
 from zomirror.problem import Problem
-from zomirror.query import Query, Segment
+from zomirror.query import Query, Segment, scattered
 from zomirror.refine import Refinement, aimed, begun
 
 SHARE = 0.25
 """What f may rise by when x is pruned, as a part of the penalty saved."""
+GROWING, OUTSTANDING = 4.0, 3.0
+"""Not pruned is what f pulls away from 0 so many times as hard as l1 holds it there, and so many times as hard as it
+pulls at the root mean square of all: an entry that has only begun to grow."""
 SLACK = 0.01
 """F has risen when it is above the best by this part of the penalty."""
 WAIT = 0.25
@@ -78,16 +81,18 @@ class Course:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pruned:
-    """Rows of x with the entries below a threshold set to `zero`, the point of the box nearest to 0."""
+    """Rows of x with the `small` entries below a threshold set to `zero`, the point of the box nearest to 0."""
 
     limits: NDArray[np.float64]
     zero: Array
+    small: NDArray[np.bool_]
+    """Where pruning is allowed at all."""
 
     def add(self, base: Array, radius: float, start: int, out: Array) -> None:
         """Row j is base, pruned with the limit start + j; there is no radius to speak of."""
         size = np.abs(base)
         for row, limit in zip(out, self.limits[start:], strict=False):
-            row[:] = np.where(size < limit, self.zero, base)
+            row[:] = np.where(self.small & (size < limit), self.zero, base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +176,10 @@ class Surveyed:
         if not problem.penalty.l1:
             return []
         limits = np.array(self.cuts) * float(np.abs(x).max())
-        return [Segment(x, limits.size, Pruned(limits, problem.box.project(np.zeros_like(x))))]
+        w = state.memory.descent.w
+        growing = max(GROWING * problem.penalty.l1, OUTSTANDING * float(np.sqrt(np.mean(np.square(w)))))
+        small = -scattered(w, problem.free, problem.d) * np.sign(x) <= growing
+        return [Segment(x, limits.size, Pruned(limits, problem.box.project(np.zeros_like(x)), small))]
 
     def _surveyed(self, state: State, query: Query, values: Values) -> State:
         problem, course, pace = state.problem, state.memory, state.pace
@@ -205,14 +213,12 @@ class Surveyed:
         totals = [float(f) + problem.penalty(query.points(j, j + 1)[0]) for j, f in enumerate(values)]
         j = int(np.argmin(totals))
         gain, rows = r.total - totals[j], r.count + 1 + len(values)
-        last = state.last
         if gain > 0:
             x, f = query.points(j, j + 1)[0], float(values[j])
             x.flags.writeable = False
             course = _noted(course, x, f, totals[j], len(values))
             course = replace(course, descent=replace(course.descent, f=f))
             worth = r.rounds < ROUNDS or gain >= WORTH * rows * problem.penalty(x)
-            last = Measured(x, f, math.nan, math.nan)
         else:
             worth = r.pairs > 0
             r = replace(r, pairs=0, rounds=0)
@@ -221,6 +227,7 @@ class Surveyed:
         else:
             failed = 0 if r.rounds > ROUNDS else min(course.failed + 1, 4)
             course = replace(course, asked=0, since=course.least, rest=2**failed - 1, failed=failed, stage=DESCEND)
+        last = Measured(x, course.descent.f, math.nan, math.nan)
         return replace(state, t=state.t + 1, x=x, memory=course, last=last)
 
 
