@@ -151,7 +151,7 @@ def one_run(root: Path, task: str, method: str, i: int, chance: random.Random, k
         if (path / "config.json").exists():
             info = inspect(path)
             check(sum(asked) <= info.sent <= cap, f"asked {sum(asked)}, ledger {info.sent}, cap {cap}")
-            check(info.lost - lost <= killed * max(asked), f"one kill cost {info.lost - lost} rows")
+            check(info.lost - lost <= killed * max(asked, default=0), f"one kill cost {info.lost - lost} rows")
             lost = info.lost
     check(info.lost <= struck * max(asked), f"{info.lost} rows lost in {struck} kills")
     check(info.sent == final["sent"] and info.used == final["used"], "the result and the ledger differ")
@@ -207,21 +207,24 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "chaos.json")
     given = parser.parse_args()
     kills = 3 if given.quick else given.kills
-    results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as root:
         for task in given.tasks:
             for method in given.methods:
                 counts = storm(Path(root), task, method, kills, given.seed)
-                results[f"{task} {method}"] = counts
                 sys.stdout.write(f"{task} {method}: {json.dumps(counts)}\n")
                 sys.stdout.flush()
-    document: dict[str, Any] = {"budget": BUDGET, "kills_each": kills, "seed": given.seed, "results": results}
-    if not given.quick or given.output.parent.name != "results":
-        given.output.parent.mkdir(parents=True, exist_ok=True)
-        before = json.loads(given.output.read_text()) if given.output.exists() else {}
-        if all(before.get(key) == document[key] for key in ("budget", "kills_each", "seed")):
-            document["results"] = before["results"] | results  # the other tasks and methods stay
-        given.output.write_text(json.dumps(document, indent=1) + "\n")
+                if not given.quick or given.output.parent.name != "results":
+                    keep(given.output, f"{task} {method}", counts, {"kills_each": kills, "seed": given.seed})
+
+
+def keep(path: Path, name: str, counts: dict[str, int], setting: dict[str, int]) -> None:
+    """Store one line as it comes; the other tasks and methods stay, if they were struck alike."""
+    setting = {"budget": BUDGET} | setting
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = json.loads(path.read_text()) if path.exists() else {}
+    alike = all(before.get(key) == value for key, value in setting.items())
+    results = (before["results"] if alike else {}) | {name: counts}
+    path.write_text(json.dumps(setting | {"results": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
