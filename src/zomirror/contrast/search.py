@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from zomirror.arrays import Array
 from zomirror.contrast.asking import ask_margins, ask_scores, driven
-from zomirror.contrast.candidate import Candidate
+from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.contrast.course import Course
 from zomirror.contrast.engine import Reply, Request, Search
 from zomirror.contrast.polish import polish
@@ -30,6 +30,7 @@ from zomirror.contrast.progress import Found, Progress, Stopped
 from zomirror.contrast.reach import reach
 from zomirror.contrast.refine import Pull, refine
 from zomirror.errors import ArgumentError
+from zomirror.penalty import ElasticNet
 from zomirror.result import Status
 
 STARTS = (0.25, 1.0)
@@ -42,6 +43,8 @@ RACE = 0.15
 TRIES = ((0.1, 0.1), (0.01, 0.3))
 """Tried in turn until something is valid: factors of the penalty, and how far beyond the boundary to aim, as parts
 of the distance to it. Scores that jump have a tie where the hinge is least, and a tie is not valid."""
+SPARSEST = 4.0
+"""The last of several levels has so many times the l1, and that part of the l2."""
 FINISH_SHARE = 0.25
 """The part of the queries that the descent leaves for refining, pruning and shrinking."""
 POLISH_SHARE = 0.1
@@ -181,20 +184,25 @@ def _ahead(progress: Progress, starts: list[Array]) -> Generator[Request, Reply,
 
 
 def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
-    """Several strengths of the penalty within one budget; the sparsest valid end of all is wanted."""
-    count, status, start = progress.aim.search, Status.BUDGET, _starts(progress)[0]
-    for i in range(count):
-        factor = 4.0 ** (2 * i / (count - 1) - 1) if count > 1 else 1.0
-        # Shares of the same size, of which each descent leaves the same part for what follows.
-        share = progress.left // (count - i)
-        kept = int(FINISH_SHARE * share)
-        last = progress.used + share
-        course = Course(progress, start, factor=factor)
-        status = yield from course.run(share - kept, (share - kept) // 2)
-        if status is Status.NONFINITE:
+    """A search with half of the budget, its end refined under ever more l1 and less l2; the sparsest is wanted."""
+    count, goal = progress.aim.search, progress.goal
+    course = Course(progress, _starts(progress)[0], progress.best)
+    share = progress.left if count == 1 else progress.left // 2
+    last, allowed = progress.used + share, share - int(FINISH_SHARE * share)
+    status = yield from course.run(allowed, allowed // 2)
+    if status is Status.NONFINITE:
+        return status
+    end = yield from _ended(progress, course.best, last)
+    for i in range(1, count):
+        if end is None:
             break
-        end = yield from _ended(progress, course.best, last)
-        progress.ends += [] if end is None else [end]
+        progress.ends.append(end)
+        factor = SPARSEST ** (i / (count - 1))
+        stronger = replace(goal, penalty=ElasticNet(goal.penalty.l1 * factor, goal.penalty.l2 / factor))
+        start = stronger.candidate(end.w, end.margin)
+        sparser = yield from finish(progress, start, progress.left // (count - i), goal=stronger)
+        end = None if sparser is None else goal.candidate(sparser.w, sparser.margin)
+    progress.ends += [] if end is None else [end]
     return status
 
 
@@ -212,12 +220,17 @@ def _ended(progress: Progress, best: Candidate | None, last: int) -> Generator[R
 
 
 def finish(
-    progress: Progress, start: Candidate | None, allowed: int, slopes: NDArray[np.float64] | None = None
+    progress: Progress,
+    start: Candidate | None,
+    allowed: int,
+    slopes: NDArray[np.float64] | None = None,
+    goal: Goal | None = None,
 ) -> Generator[Request, Reply, Candidate | None]:
-    """`start` refined and then, once it is valid, pruned and shrunk."""
+    """`start` refined and then, once it is valid, pruned and shrunk; `goal` if it is not the search's."""
     if start is None:
         return None
-    end, box, goal, last = start, progress.setting.box, progress.goal, progress.used + min(allowed, progress.left)
+    end, box, last = start, progress.setting.box, progress.used + min(allowed, progress.left)
+    goal = progress.goal if goal is None else goal
     if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
         beyond = TRIES[0][1] * progress.distance
         pull, step = pull_of(progress), progress.aim.radius
