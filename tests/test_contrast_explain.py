@@ -170,6 +170,18 @@ def test_fixed_features_are_untouched(kind: str) -> None:
     np.testing.assert_array_equal(e.perturbed[fixed], X[4][fixed])
 
 
+def test_fixed_features_are_untouched_to_the_last_bit_in_any_units() -> None:
+    """baseline + (x0 - baseline) is not always x0 in floating point."""
+    rng = np.random.default_rng(0)
+    width = rng.uniform(0.01, 300.0, D)
+    x0, baseline = width * rng.uniform(size=D), width * rng.uniform(size=D)
+    fixed = np.arange(D) % 2 == 0
+    assert (baseline + (x0 - baseline) != x0)[fixed].any()
+    options: Any = {"bounds": (np.zeros(D), width), "baseline": baseline, "fixed": fixed, "budget": 300, "rng": 0}
+    e = zm.explain(lambda batch: MODELS["affine"](batch / width), x0, kind="PP", **options)
+    np.testing.assert_array_equal(e.perturbed[fixed], x0[fixed])
+
+
 @pytest.mark.parametrize("target", [0, 1, 2])
 def test_a_pn_reaches_the_target(target: int) -> None:
     label = label_of(MODELS["affine"], X[0])

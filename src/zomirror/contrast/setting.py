@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array
+from zomirror.arrays import Array, Indices
 from zomirror.box import Box
 from zomirror.checks import choice, float_dtype, some
 from zomirror.errors import ArgumentError, ArgumentTypeError
@@ -36,6 +36,8 @@ class Setting:
     """The decision set of w."""
     start: Array
     """The first iterate."""
+    fixed: Indices | None = None
+    """The features of a PP that stay as they are in x0, to the last bit: base + scale w only comes near it."""
 
     @property
     def d(self) -> int:
@@ -51,6 +53,8 @@ class Setting:
         """What the model sees at the rows of w: (n, *shape)."""
         points = w * self.scale
         points += self.base
+        if self.fixed is not None:
+            points[:, self.fixed] = self.x0.ravel()[self.fixed]
         batch: Array = points.reshape(-1, *self.x0.shape).astype(self.x0.dtype, copy=False)
         return batch
 
@@ -100,7 +104,8 @@ def setting_of(
     low, high = (low / unit).astype(dtype), (high / unit).astype(dtype)
     box = Box(_inside(low, unit, base, lower, high), _inside(high, unit, base, upper, low))
     start = np.asarray(kept / unit, dtype) if kind == "PP" else _centre(low, high).astype(dtype)
-    return Setting(kind, image, np.ascontiguousarray(base), unit, box, box.project(start))
+    exact = np.flatnonzero(frozen) if kind == "PP" and frozen.any() else None
+    return Setting(kind, image, np.ascontiguousarray(base), unit, box, box.project(start), exact)
 
 
 def input_array(name: str, value: object) -> Array:
