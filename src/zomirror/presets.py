@@ -102,6 +102,5 @@ def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> Sur
     sides = np.concatenate([np.ravel(np.abs(side)) for side in (box.lower, box.upper)])
     known = sides[np.isfinite(sides) & (sides > 0)]
     scale = float(known.max()) if known.size else float(np.abs(x0).max()) or 1.0
-    if options.get("link") is not None:
-        return zo_group_expmd(scale, floor=penalty.l1, **options)
-    return Surveyed(zo_group_expmd(scale, floor=penalty.l1, **{"batch_size": 20} | options))
+    descent = zo_group_expmd(scale, floor=penalty.l1, **options)
+    return Surveyed(descent) if options.get("link") is None else descent
