@@ -72,7 +72,8 @@ def test_many_features_are_asked_in_part() -> None:
     """A look along all of them would cost more than there is."""
 
     def fun(batch: NDArray[Any]) -> NDArray[np.float64]:
-        return 40.0 - batch.sum(axis=1)
+        margins: NDArray[np.float64] = 40.0 - batch.sum(axis=1)
+        return margins
 
     found, asked = reached(fun, np.zeros(300), Box(0.0, 1.0), 400)
     assert found.valid
