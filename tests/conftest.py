@@ -44,6 +44,7 @@ LONG = ("docs", "notebooks", *TOGETHER, "cli", "contrast", "durable", "parallel"
 """Begun first, so that no long test is left for the end."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Measure the coverage of the core by the tests of the core, and deal the long tests out first."""
     for item in items:
