@@ -433,3 +433,16 @@ def test_a_damaged_outcome_is_refused_with_what_to_do(lenet: pictures.Network, i
     path.write_text(json.dumps({"key": 3}))
     with pytest.raises(DataError, match="expected the outcome"):
         run([task], tmp_path)
+
+
+def test_a_run_with_another_key_takes_the_place_of_the_old_one(
+    lenet: pictures.Network, images: Any, tmp_path: Path
+) -> None:
+    """The recommended method gets better, and with it the key of its runs: a study must not hold both."""
+    [task] = small(lenet, images, count=1)
+    run([task], tmp_path)
+    path = tmp_path / f"{task.study}.json"
+    [now] = read_study(path)
+    write_study(path, [now, replace(now, key="0" * 20, fun=tuple(2 * value for value in now.fun))])
+    run([task], tmp_path)
+    assert list(read_study(path)) == [now]

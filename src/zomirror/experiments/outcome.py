@@ -48,6 +48,12 @@ class Outcome:
     shared: bool = False
     repeat: int = 0
 
+    @property
+    def place(self) -> tuple[object, ...]:
+        """Its place in a study. Of two runs at one place, whose keys differ, the later one counts."""
+        what = (self.data, self.settings, self.network, self.kind, self.algorithm, self.image)
+        return (*what, self.iterations, self.upscale, self.shared, self.repeat)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, without what goes without saying."""
         usual = {item.name: item.default for item in fields(self)}

@@ -54,11 +54,11 @@ class Store:
         written = []
         for study in dict.fromkeys(task.study for task in tasks):
             path = self.folder / f"{study}.json"
-            found = {one.key: one for one in read_study(path)}
+            before = list(read_study(path))
             fresh = [one for task in tasks if task.study == study and (one := self.find(task)) is not None]
-            if all(one.key in found for one in fresh):
+            found = {one.place: one for one in (*before, *fresh)}
+            if sorted(one.key for one in before) == sorted(one.key for one in found.values()):
                 continue
-            found |= {one.key: one for one in fresh}
             write_study(path, found.values())
             written.append(path)
         return written
