@@ -305,7 +305,8 @@ def finished(models: Path, out: Path, *, off: float = 1.0) -> None:
         times, values = (0, *check.TIMES), (0.0, *np.log(np.array(reference.values) * off))
         for task in check.tasks(models, [reference]):
             run = made(task.algorithm, partial(between, times, values), image=task.image)
-            found.setdefault(task.study, []).append(replace(run, key=task.key))
+            place = {name: getattr(task, name) for name in ("key", "data", "settings", "kind", "network", "repeat")}
+            found.setdefault(task.study, []).append(replace(run, **place))
     for name, runs in found.items():
         write_study(out / f"{name}.json", runs)
 
