@@ -3,7 +3,7 @@
 ZO-AdaExpMD runs as in the paper (m = 200, T = 200: 40,200 queries and one for the end; l1 = l2 = 0.1; PN from the
 centre of [0, 1 - x0], PP from x0). Counted are the queries until the recommended method, with no setting at all,
 comes within 2 % of the objective that it ended with. Both are run to the same budget and compared at its end. Images
-are the first of each class of the MNIST test set from position 5,000 on, none of which was used to tune anything.
+are the first of each class of the MNIST test set from position 6,000 on, none of which was used to tune anything.
 
     python benchmarks/queries.py --images 20     writes results/queries.json and docs/images/queries.png
     python benchmarks/queries.py --quick         two images, prints only
@@ -111,7 +111,7 @@ def compare(model: Any, x0: Array, image: int, kind: str, loss: str) -> Row:
 def images(count: int) -> Iterator[tuple[int, Array]]:
     """The same number of each class, as near as may be."""
     test = datasets.mnist("test")
-    chosen = [np.flatnonzero(test.labels[5000:] == c) + 5000 for c in range(10)]
+    chosen = [np.flatnonzero(test.labels[6000:] == c) + 6000 for c in range(10)]
     for k in range(count):
         i = int(chosen[k % 10][k // 10])
         yield i, (test.images[i].astype(np.float32) / np.float32(255)).ravel()
