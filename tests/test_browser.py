@@ -136,16 +136,16 @@ def test_the_chart_is_read_by_pointer_and_by_keys(browser: chromium.Browser) -> 
         const box = svg.getBoundingClientRect(); return [box.left + 0.98 * box.width, box.top + box.height / 2]"""
     browser.hover(*browser.run(box))
     assert browser.run(reading).splitlines() == [
-        "PP: objective 1.25 after 100 queries, 2 features",
-        "PN: objective 1.25 after 100 queries, 2 features",
+        "PP: objective 1.25 after 100 queries, 2 non-zero",
+        "PN: objective 1.25 after 100 queries, 2 non-zero",
     ]
     browser.hover(5, 5)
     assert browser.run(reading).strip() == ""
     browser.run("document.querySelector('.chart svg').focus()")
     browser.press(RIGHT)
-    assert "objective 9 after 20 queries, 36 features" in browser.run(reading)
+    assert "objective 9 after 20 queries, 36 non-zero" in browser.run(reading)
     browser.press(RIGHT)
-    assert "objective 4 after 40 queries, 20 features" in browser.run(reading)
+    assert "objective 4 after 40 queries, 20 non-zero" in browser.run(reading)
     browser.press(END)
     assert "objective 1.25 after 100 queries" in browser.run(reading)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import re
 from dataclasses import replace
 from functools import cache
 from io import BytesIO
@@ -125,6 +126,18 @@ def test_no_text_runs_into_another(name: str) -> None:
     for (one, a), (other, b) in itertools.combinations(boxes, 2):
         apart = a.x1 <= b.x0 or b.x1 <= a.x0 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
         assert apart, f"{one!r} and {other!r}"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_has_pixels_in_its_title_as_in_its_panel(name: str) -> None:
+    one = PICTURES[name]
+    assert one.valid
+    axis = next((i for i in (0, 2) if one.x.ndim == 3 and one.x.shape[i] in (1, 3)), ())
+    count = np.count_nonzero(np.abs(one.x).sum(axis=axis))
+    pixels = f"{count} pixel{'' if count == 1 else 's'}"
+    assert re.search(rf"\b{pixels}\b", one.words())
+    assert f"{one.kind}: {pixels}" in [text.get_text() for text, _ in drawn(name)[1]]
+    assert not [text for text, _ in drawn(name)[1] if "feature" in text.get_text()]
 
 
 def test_nothing_is_left_in_pyplot() -> None:

@@ -30,7 +30,7 @@ def is_picture(path: Path) -> bool:
 def test_digits_are_attacked(tmp_path: Path) -> None:
     said = run("attack_digits.py", "--digits", 2, "--budget", 2_000, "--out", tmp_path / "a.png").splitlines()
     assert len(said) == 2
-    pattern = r"\d is taken for \d with \d+ features changed, l1 [\d.]+, [\d,]+ queries"
+    pattern = r"\d is taken for \d with \d+ pixels? changed, l1 [\d.]+, [\d,]+ queries"
     assert all(re.match(pattern, line) for line in said)
     assert is_picture(tmp_path / "a.png")
 

@@ -10,6 +10,7 @@ from zomirror.arrays import Array
 from zomirror.attack.search import search
 from zomirror.contrast.explanation import Explanation
 from zomirror.contrast.front import find_many, find_one
+from zomirror.contrast.picture import counted
 from zomirror.contrast.progress import Callback
 from zomirror.contrast.searches import Task
 from zomirror.contrast.wanted import Wanted
@@ -133,8 +134,7 @@ class Attack:
         one = self.explanation
         if not self.success:
             return f"attack on {one.name_of(one.label)}: {one.message}"
-        changed = "1 feature" if one.nnz == 1 else f"{one.nnz} features"
-        return f"{one.name_of(one.label)} is taken for {one.name_of(one.contrast_label)} with {changed} changed"
+        return f"{one.name_of(one.label)} is taken for {one.name_of(one.contrast_label)} with {counted(one)} changed"
 
     def plot(self, **options: Any) -> Figure:
         """The input, the change, what the model saw and its scores, as a matplotlib Figure."""

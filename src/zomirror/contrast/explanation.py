@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.arrays import Array
+from zomirror.contrast.picture import counted
 from zomirror.contrast.stored import dumps, loads
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.result import History, Status
@@ -94,14 +95,14 @@ class Explanation:
     def words(self) -> str:
         """The answer in a sentence."""
         label, other = self.name_of(self.label), self.name_of(self.contrast_label)
-        one = self.nnz == 1
         if not self.valid:
             return f"{self.kind} of {label}: {self.message}"
+        count = counted(self)
+        one = count.startswith("1 ")
         if self.kind == "PP":
-            rest = "which alone is enough" if one else "which alone are enough"
-            return f"classified {label} because of {self.nnz} feature{'' if one else 's'}, {rest}"
-        holds = "1 feature is as it is" if one else f"{self.nnz} features are as they are"
-        return f"classified {label} because {holds}: changed, the class would be {other}"
+            return f"classified {label} because of {count}, which alone {'is' if one else 'are'} enough"
+        holds = "is as it is" if one else "are as they are"
+        return f"classified {label} because {count} {holds}: changed, the class would be {other}"
 
     def plot(self, **options: Any) -> Figure:
         """The input, the PP or PN, what the model saw and its scores, as a matplotlib Figure."""

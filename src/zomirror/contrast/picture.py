@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from zomirror.contrast.explanation import Explanation
 
 Pixels = NDArray[np.float64]
 
@@ -58,20 +61,35 @@ class Picture:
 def picture_of(x0: NDArray[Any], perturbed: NDArray[Any], settings: Mapping[str, Any]) -> Picture | None:
     """How to show x0, or None when it is no picture: (h, w), (1, h, w), (3, h, w), (h, w, 1) and (h, w, 3) are."""
     shape = x0.shape
-    if len(shape) == 2 and min(shape) >= SMALLEST_SIDE:
-        channels = None
-    elif len(shape) == 3 and shape[0] in (1, 3):
-        channels = 0
-    elif len(shape) == 3 and shape[2] in (1, 3):
-        channels = 2
-    else:
+    axes = _channels(shape)
+    if axes is None:
         return None
+    channels = axes[0] if axes else None
     mean, std = (_like(shape, settings.get(name), otherwise) for name, otherwise in (("mean", 0.0), ("std", 1.0)))
     raw = np.stack([x0, perturbed]).astype(np.float64) * std + mean
     low, high = _range(raw)
     grey = shape[channels] == 1 if channels is not None else True
     paper = bool(grey and np.median(raw[0]) <= low + 0.1 * (high - low))
     return Picture(channels, mean, std, low, high, paper)
+
+
+def picture_in(one: Explanation) -> Picture | None:
+    """How to show what was explained, or None: a table, or whatever has feature names, is no picture."""
+    return None if one.feature_names is not None else picture_of(one.x0, one.perturbed, one.settings)
+
+
+def counted(one: Explanation) -> str:
+    """`6 pixels` of a picture, in whichever of their colours they take part; `6 features` of anything else."""
+    channels = None if one.feature_names is not None else _channels(one.x0.shape)
+    count, what = (one.nnz, "feature") if channels is None else (np.count_nonzero(one.x.any(axis=channels)), "pixel")
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _channels(shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The axis of the channels, if there is one; None when this is no shape of a picture."""
+    if len(shape) == 2 and min(shape) >= SMALLEST_SIDE:
+        return ()
+    return next(((axis,) for axis in (0, 2) if len(shape) == 3 and shape[axis] in (1, 3)), None)
 
 
 def _like(shape: tuple[int, ...], value: Any, otherwise: float) -> Pixels:

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from zomirror.checks import positive_integer
 from zomirror.contrast.bars import draw_features, draw_scores, features_height, number, scores_height
 from zomirror.contrast.hue import EXPLAINED, PALE, hue_of, ramp_of
-from zomirror.contrast.picture import Picture, picture_of
+from zomirror.contrast.picture import Picture, counted, picture_in
 from zomirror.contrast.sheet import DPI, LINE, Sheet, fitted, heading, text
 from zomirror.errors import ArgumentError
 
@@ -53,7 +53,7 @@ def plot_grid(explanations: Iterable[Explanation], *, title: str = "") -> Figure
     given = list(explanations)
     if not given:
         raise ArgumentError("expected at least one explanation, got none")
-    pictures = [picture for one in given if (picture := _picture(one)) is not None]
+    pictures = [picture for one in given if (picture := picture_in(one)) is not None]
     if len(pictures) < len(given):
         return _stack(given, 8, [one.words() for one in given], title)
     columns = _columns(given, pictures)
@@ -76,7 +76,7 @@ def plot_grid(explanations: Iterable[Explanation], *, title: str = "") -> Figure
             row = 1 + 2 * kinds.index(one.kind)
             places = [_bare(sheet.axes(x, above + down * i, side, side)) for i in (row, row + 1)]
             _overlay(places[0], one, picture)
-            places[0].set_xlabel(_count(one, picture) if one.valid else "not found", fontsize=7, labelpad=2)
+            places[0].set_xlabel(counted(one) if one.valid else "not found", fontsize=7, labelpad=2)
             _show(places[1], picture, one.perturbed)
             seen = fitted(f"seen as {one.name_of(one.contrast_label)}", 7, side + 0.04)
             places[1].set_xlabel(seen, fontsize=7, labelpad=2, color=hue_of(one.kind))
@@ -102,12 +102,6 @@ def data_uri(figure: Figure) -> str:
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
-def _picture(explanation: Explanation) -> Picture | None:
-    if explanation.feature_names is not None:
-        return None
-    return picture_of(explanation.x0, explanation.perturbed, explanation.settings)
-
-
 def _stack(given: list[Explanation], most: int, titles: list[str], title: str = "") -> Figure:
     """One explanation below the other."""
     lines = [heading(words, WIDTH) for words in titles]
@@ -118,7 +112,7 @@ def _stack(given: list[Explanation], most: int, titles: list[str], title: str = 
     for one, height, part in zip(given, heights, lines, strict=True):
         sheet.write(MARGIN, y, "\n".join(part))
         y += LINE * len(part) + 0.3
-        picture = _picture(one)
+        picture = picture_in(one)
         if picture is None:
             draw_features(sheet, MARGIN, y, 5.9, one, most)
         else:
@@ -130,7 +124,7 @@ def _stack(given: list[Explanation], most: int, titles: list[str], title: str = 
 
 def _height(one: Explanation, most: int) -> float:
     """Inches from the top of the pictures or bars to the end of what is below them."""
-    larger = features_height(one, most) if _picture(one) is None else SIDE
+    larger = features_height(one, most) if picture_in(one) is None else SIDE
     return BELOW + max(larger, scores_height(one, most))
 
 
@@ -141,7 +135,7 @@ def _draw_pictures(sheet: Sheet, y: float, one: Explanation, picture: Picture) -
     label = fitted(f"input: {one.name_of(one.label)}", 9, room)
     original.set_title(label, fontsize=9, color=EXPLAINED)
     shown = _overlay(overlay, one, picture)
-    found = f"{one.kind}: {_count(one, picture)}" if one.valid else f"no valid {one.kind}"
+    found = f"{one.kind}: {counted(one)}" if one.valid else f"no valid {one.kind}"
     overlay.set_title(found, fontsize=9, color=hue_of(one.kind))
     if one.x.any():
         scale = sheet.axes(MARGIN + SIDE + 0.25 + 0.1 * SIDE, y + SIDE + 0.09, 0.8 * SIDE, 0.07)
@@ -160,12 +154,6 @@ def _colour_bar(sheet: Sheet, scale: Axes, shown: AxesImage) -> None:
     bar.minorticks_off()
     scale.tick_params(labelsize=7, length=2)
     bar.outline.set_visible(False)
-
-
-def _count(one: Explanation, picture: Picture) -> str:
-    """How many pixels take part, in whichever of their colours."""
-    pixels = int(np.count_nonzero(picture.change(one.x)))
-    return f"{pixels} pixel{'s' if pixels != 1 else ''}"
 
 
 def _bare(axes: Axes) -> Axes:

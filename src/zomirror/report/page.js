@@ -88,8 +88,8 @@ for (const chart of document.querySelectorAll(".chart")) {
     cursor.setAttribute("visibility", "visible");
     reading.textContent = lines
       .map(({ kind, points }) => {
-        const [, , queries, objective, features] = nearest(points, x);
-        return `${kind}: objective ${objective} after ${queries.toLocaleString("en")} queries, ${features.toLocaleString("en")} features`;
+        const [, , queries, objective, nonzero] = nearest(points, x);
+        return `${kind}: objective ${objective} after ${queries.toLocaleString("en")} queries, ${nonzero.toLocaleString("en")} non-zero`;
       })
       .join("\n");
   };

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from zomirror.contrast import Explanation
 from zomirror.contrast.hue import PALE, ramp_of
-from zomirror.contrast.picture import Picture, Pixels, picture_of
+from zomirror.contrast.picture import Picture, Pixels, picture_in
 
 LARGEST = 1e9
 """Numbers beyond are no brightness."""
@@ -31,7 +31,7 @@ def picture(one: Explanation) -> Picture | None:
     """How the explained input is shown as a picture; None for a table, and for whatever has feature names."""
     # A file may hold anything; what no screen can show is listed instead.
     shown = one.x0.size and all(np.abs(part).max() < LARGEST for part in (one.x0, one.x, one.perturbed))
-    return picture_of(one.x0, one.perturbed, one.settings) if shown and one.feature_names is None else None
+    return picture_in(one) if shown else None
 
 
 def panels(one: Explanation, how: Picture) -> Panels:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from zomirror.contrast import Explanation
-from zomirror.contrast.picture import Pixels
+from zomirror.contrast.picture import Pixels, counted
 from zomirror.report.picture import picture
 
 _ROWS, _COLUMNS = ("upper", "middle", "lower"), ("left", "centre", "right")
@@ -38,9 +38,8 @@ def _features(one: Explanation) -> str:
     how = picture(one)
     change = None if how is None else how.change(one.x)
     if change is not None and change.any():
-        count = int(np.count_nonzero(change))
         done = "" if one.kind == "PP" else " changed" if (change < 0).any() else " added"
-        return f"{count} pixel{'' if count == 1 else 's'}{done} ({place(change)})"
+        return f"{counted(one)}{done} ({place(change)})"
     shown = [_feature(one, i) for i in largest_features(one)[:_MOST]]
     if (rest := one.nnz - _MOST) > 0:
         shown.append(f"{rest} more feature{'' if rest == 1 else 's'}")
