@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def probabilities(batch: Any) -> Any:
 
 MODELS: dict[str, Any] = {"affine": Affine.draw(D), "curved": Curved.draw(D), "probabilities": probabilities}
 X = np.random.default_rng(4).uniform(0.1, 0.9, size=(6, D))
-BUDGET = 1200
+BUDGET = 600
 
 
 def is_valid(model: Any, e: zm.Explanation) -> bool:
@@ -32,7 +33,7 @@ def is_valid(model: Any, e: zm.Explanation) -> bool:
 @pytest.mark.parametrize("kind", ["PP", "PN"])
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_valid_is_so_when_the_model_is_asked_outside(name: str, kind: str, signed: bool) -> None:
-    for i, x0 in enumerate(X[:3]):
+    for i, x0 in enumerate(X[:2]):
         model = Counted(MODELS[name])
         e = zm.explain(model, x0, kind=kind, signed=signed, budget=BUDGET, rng=i)
         asked = model.rows
@@ -88,7 +89,7 @@ def test_every_query_after_the_label_is_in_the_history(options: dict[str, Any]) 
     assert np.nanmin(e.history.fun) <= e.objective or "search" not in options
 
 
-@pytest.mark.parametrize("budget", [100, 101, 137, 500, 5000])
+@pytest.mark.parametrize("budget", [100, 101, 137, 1200])
 @pytest.mark.parametrize("options", [{"kind": "PP"}, {"kind": "PN"}, {"kind": "PN", "search": 3}])
 def test_the_budget_is_never_exceeded(budget: int, options: dict[str, Any]) -> None:
     model = Counted(MODELS["affine"])
@@ -116,23 +117,29 @@ def test_a_budget_without_room_for_one_batch_is_spent_on_what_follows_the_descen
 @pytest.mark.parametrize("kind", ["PP", "PN"])
 def test_the_same_seed_gives_the_same_answer(kind: str) -> None:
     def once(seed: Any) -> str:
-        return zm.explain(MODELS["curved"], X[3], kind=kind, budget=BUDGET, rng=seed).to_json()
+        return zm.explain(MODELS["curved"], X[3], kind=kind, budget=200, rng=seed).to_json()
 
     assert once(5) == once(5)
     assert once(np.random.default_rng(8)) == once(np.random.default_rng(8))
-    drawn = zm.explain(MODELS["curved"], X[3], kind=kind, budget=BUDGET)
+    drawn = zm.explain(MODELS["curved"], X[3], kind=kind, budget=200)
     assert once(drawn.seed) == drawn.to_json(), "the seed that was drawn is in the result"
+
+
+@cache
+def alone(kind: str, *seeds: int) -> list[str]:
+    """The explanations of the first inputs, one by one."""
+    asked = zip(X, seeds, strict=False)
+    return [zm.explain(MODELS["curved"], x, kind=kind, budget=200, rng=seed).to_json() for x, seed in asked]
 
 
 @pytest.mark.parametrize("lockstep", [1, 2, 50])
 @pytest.mark.parametrize("kind", ["PP", "PN"])
 def test_in_company_as_alone(kind: str, lockstep: int) -> None:
     model = Counted(MODELS["curved"])
-    many = zm.explain_many(model, X, kind=kind, budget=400, rng=11, lockstep=lockstep, progress=False)
+    many = zm.explain_many(model, X[:4], kind=kind, budget=200, rng=11, lockstep=lockstep, progress=False)
     assert model.rows == sum(e.nfev for e in many)
-    alone = [zm.explain(MODELS["curved"], x, kind=kind, budget=400, rng=e.seed) for x, e in zip(X, many, strict=True)]
-    assert [e.to_json() for e in many] == [e.to_json() for e in alone]
-    assert len({e.seed for e in many}) == len(X)
+    assert [e.to_json() for e in many] == alone(kind, *(e.seed for e in many))
+    assert len({e.seed for e in many}) == 4
 
 
 def test_in_company_the_model_sees_larger_batches() -> None:
@@ -196,11 +203,11 @@ def test_a_pn_reaches_the_target(target: int) -> None:
 
 def test_search_returns_something_no_less_sparse() -> None:
     model = MODELS["curved"]
-    plain = [zm.explain(model, x, signed=True, budget=2000, rng=0) for x in X[:3]]
-    searched = [zm.explain(model, x, signed=True, budget=2000, rng=0, search=4) for x in X[:3]]
+    plain = [zm.explain(model, x, signed=True, budget=1000, rng=0) for x in X[:2]]
+    searched = [zm.explain(model, x, signed=True, budget=1000, rng=0, search=4) for x in X[:2]]
     assert all(e.valid and is_valid(model, e) for e in searched)
     assert np.mean([e.nnz for e in searched]) <= np.mean([e.nnz for e in plain])
-    assert max(e.nfev for e in searched) <= 2000
+    assert max(e.nfev for e in searched) <= 1000
 
 
 def test_it_ends_early_when_nothing_better_is_found() -> None:
@@ -213,7 +220,7 @@ def test_it_ends_early_when_nothing_better_is_found() -> None:
 
 def test_stronger_penalties_give_smaller_explanations() -> None:
     norms = [
-        zm.explain(MODELS["curved"], X[0], kind="PP", l1=l1, budget=3000, rng=0, kappa=1.0).l1_norm
+        zm.explain(MODELS["curved"], X[0], kind="PP", l1=l1, budget=1000, rng=0, kappa=1.0).l1_norm
         for l1 in (0.01, 0.3)
     ]
     assert norms[1] < norms[0]
