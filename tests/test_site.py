@@ -78,14 +78,20 @@ def test_the_font_of_the_equations_is_small_and_whole(site: Path) -> None:
     assert used - invisible - set(font.getBestCmap()) == set()
 
 
+WAYS = [("desktop", "light"), ("phone", "dark")]
+"""A page is as wide in either theme, and in either size a theme is the same file: two of the four ways show both."""
+CORNERS = [("desktop", "dark"), ("phone", "light")]
+
+
 @needs_browser
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    ("page", "size", "theme"),
+    [(page, *way) for page in PAGES for way in WAYS] + [("index.html", *way) for way in CORNERS],
+)
 def test_a_page_opens_cleanly(browser: chromium.Browser, address: str, page: str, size: str, theme: str) -> None:
+    browser.open("about:blank")  # away from the page before, which would remember its theme
     browser.look(*SIZES[size], theme)
-    browser.open(f"{address}/{page}")
-    browser.run("localStorage.clear()")  # as a person who comes for the first time
+    browser.command("Storage.clearDataForOrigin", origin=address, storageTypes="local_storage")
     browser.console(), browser.requests()
     browser.open(f"{address}/{page}")
     width, window = browser.run("return [document.documentElement.scrollWidth, window.innerWidth]")
