@@ -8,6 +8,7 @@ import shutil
 import signal
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -58,7 +59,7 @@ def path() -> Iterator[Path]:
         yield Path(name) / "run"
 
 
-OPTIONS: dict[str, Any] = {"kind": "PN", "signed": True, "budget": 300, "rng": 0}
+OPTIONS: dict[str, Any] = {"kind": "PN", "signed": True, "budget": 150, "rng": 0}
 
 
 def explain(model: Any = None, x0: Any = X0, **options: Any) -> zm.Explanation:
@@ -72,6 +73,17 @@ def explain_many(model: Any = None, **options: Any) -> list[zm.Explanation]:
 def bits(explanation: zm.Explanation) -> str:
     """All of an explanation but the queries that were lost on the way."""
     return explanation.to_json().replace(f'"sent": {explanation.sent},', "")
+
+
+@cache
+def undisturbed(seed: int = 0) -> str:
+    """What every run that was disturbed comes to in the end."""
+    return bits(explain(rng=seed))
+
+
+@cache
+def all_undisturbed() -> list[str]:
+    return [bits(one) for one in explain_many()]
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -94,7 +106,7 @@ def test_resumed_anywhere_is_the_uninterrupted_search_bit_for_bit(path: Path, na
     whole = explain(counted, **options)
     assert bits(explain(run_dir=path, **options)) == bits(whole)
     calls = range(1, counted.calls + 1)
-    for k in {1, 2, *calls[:: max(1, counted.calls // 6)], counted.calls - 1, counted.calls}:
+    for k in {1, *calls[1 :: max(1, counted.calls // 4)], counted.calls}:
         shutil.rmtree(path)
         dying, rest = Model({k}), Model()
         with pytest.raises(Crash):
@@ -130,7 +142,7 @@ def test_max_sent_holds_through_crashes(path: Path) -> None:
         assert partial.status in (zm.Status.MAX_SENT, zm.Status.NOT_FOUND)
         assert model.rows == partial.sent <= cap
     assert model.rows <= cap
-    assert bits(explain(model, run_dir=path, max_sent=1_000)) == bits(explain())
+    assert bits(explain(model, run_dir=path, max_sent=1_000)) == undisturbed()
 
 
 def test_a_model_that_fails_loses_its_batch_only(path: Path) -> None:
@@ -141,7 +153,7 @@ def test_a_model_that_fails_loses_its_batch_only(path: Path) -> None:
             explain(model, run_dir=path / str(k), max_sent=1_000)
         assert caught.value.result.status is zm.Status.ERROR
         assert inspect(path / str(k)).state == "interrupted"
-        assert bits(explain(model, run_dir=path / str(k), max_sent=1_000)) == bits(explain())
+        assert bits(explain(model, run_dir=path / str(k), max_sent=1_000)) == undisturbed()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -154,13 +166,13 @@ def test_the_first_signal_ends_the_search_after_the_batch_in_flight(path: Path, 
     assert np.isfinite(partial.x).all()
     assert partial.nfev == partial.sent == model.rows
     assert (inspect(path).state, inspect(path).lost) == ("interrupted", 0)
-    assert bits(explain(model, run_dir=path)) == bits(explain())
+    assert bits(explain(model, run_dir=path)) == undisturbed()
     assert model.rows == explain().nfev
 
 
 CHANGES: dict[str, dict[str, Any]] = {
     "asked.l1": {"l1": 0.2},
-    "asked.budget": {"budget": 301},
+    "asked.budget": {"budget": 151},
     "asked.kappa": {"kappa": 0.01},
     "asked.method": {"method": zm.zo_ada_expmd(10)},
     "asked.target": {"target": 1},
@@ -187,7 +199,7 @@ def test_without_a_seed_the_stored_one_goes_on(path: Path) -> None:
     with pytest.raises(Crash):
         explain(Model({5}), run_dir=path, rng=None, max_sent=1_000)
     result = explain(run_dir=path, rng=None, max_sent=1_000)
-    assert bits(result) == bits(explain(rng=result.seed))
+    assert bits(result) == undisturbed(result.seed)
 
 
 def test_nothing_of_the_model_but_its_kind_is_stored(path: Path) -> None:
@@ -262,7 +274,7 @@ def test_a_wide_reply_that_was_never_recorded_is_written_over(path: Path) -> Non
         with pytest.raises(Crash):
             explain(run_dir=path, max_sent=1_000)
     assert (path / "wide.bin").stat().st_size > 0
-    assert bits(explain(run_dir=path, max_sent=1_000)) == bits(explain())
+    assert bits(explain(run_dir=path, max_sent=1_000)) == undisturbed()
 
 
 def test_plain_numbers_are_never_taken_for_a_wide_reply() -> None:
@@ -343,7 +355,6 @@ def test_together_nothing_is_written_down_that_does_not_leave(path: Path, durabl
 
 @pytest.mark.parametrize("lockstep", [1, 3, 8])
 def test_many_resumed_anywhere_are_the_same(path: Path, lockstep: int) -> None:
-    whole = [bits(one) for one in explain_many()]
     counted = Model()
     explain_many(counted, lockstep=lockstep)
     for k in (1, counted.calls // 3, counted.calls // 2, counted.calls):
@@ -352,13 +363,13 @@ def test_many_resumed_anywhere_are_the_same(path: Path, lockstep: int) -> None:
             explain_many(dying, lockstep=lockstep, run_dir=path, max_sent=2_000)
         assert inspect(path).state == "interrupted"
         results = explain_many(rest, lockstep=lockstep, run_dir=path, max_sent=2_000)
-        assert [bits(one) for one in results] == whole
+        assert [bits(one) for one in results] == all_undisturbed()
         assert sum(one.sent for one in results) == dying.rows + rest.rows
         info = inspect(path)
         assert (info.state, info.progress, info.sent) == ("finished", 1.0, dying.rows + rest.rows)
         assert [one.path.name for one in list_runs(path)] == [f"{i:06}" for i in range(5)]
         never = Model()
-        assert [bits(one) for one in explain_many(never, run_dir=path, rng=None, max_sent=2_000)] == whole
+        assert [bits(one) for one in explain_many(never, run_dir=path, rng=None, max_sent=2_000)] == all_undisturbed()
         assert never.rows == 0
         shutil.rmtree(path)
 
@@ -370,7 +381,7 @@ def test_a_signal_stops_all_and_those_not_begun_say_so(path: Path) -> None:
     assert {one.status for one in partial} == {zm.Status.INTERRUPTED}
     assert [one.nfev for one in partial[2:]] == [0, 0, 0]
     assert sum(one.sent for one in partial) == model.rows
-    assert [bits(one) for one in explain_many(model, run_dir=path)] == [bits(one) for one in explain_many()]
+    assert [bits(one) for one in explain_many(model, run_dir=path)] == all_undisturbed()
 
 
 def test_a_member_is_the_run_that_explain_makes(path: Path) -> None:
@@ -406,7 +417,7 @@ def test_one_input_that_fails_is_tried_again_and_the_others_are_not(path: Path) 
     assert [one.status is zm.Status.ERROR for one in first] == [False, False, True, False, False]
     again = Model()
     results = explain_many(again, run_dir=path, max_sent=1_000)
-    assert [bits(one) for one in results] == [bits(one) for one in explain_many()]
+    assert [bits(one) for one in results] == all_undisturbed()
     assert again.rows == results[2].nfev
 
 
