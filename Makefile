@@ -23,6 +23,8 @@ KSERVE := .venv-kserve/.installed
 unexport PIP_TARGET PIP_PREFIX PIP_ROOT PIP_NO_DEPS PIP_CONSTRAINT PIP_REQUIREMENT PIP_DRY_RUN PIP_REQUIRE_HASHES
 unexport PIP_NO_BUILD_ISOLATION PIP_IGNORE_INSTALLED PIP_PYTHON PIP_EDITABLE PIP_PRE PIP_NO_BINARY PIP_UPGRADE
 unexport PYTHONPATH PYTHONHOME PYTHONWARNINGS VIRTUAL_ENV
+# Without its bytecode the package would be compiled anew by each of the many processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
 export PIP_USER := 0
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -44,7 +46,12 @@ help:
 demo: $(BASE)
 	@$(PY) examples/demo.py
 
-test: lint types unit
+# mypy has one core to itself while the tests begin; what it says is shown at the end.
+test: lint
+	@said=$$(mktemp); $(MAKE) types >"$$said" 2>&1 & types=$$!; \
+	$(MAKE) unit && tested=0 || tested=$$?; \
+	wait $$types && typed=0 || typed=$$?; \
+	cat "$$said"; rm -f "$$said"; exit $$((tested || typed))
 
 lint: $(FULL)
 	$(PY) -m ruff check
@@ -56,7 +63,7 @@ types: $(FULL)
 
 unit: $(FULL) $(KSERVE)
 	@$(PY) -m tests.chromium
-	$(PY) -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --cov --cov-report=
+	$(PY) -m pytest -q -n $(WORKERS) --no-loadscope-reorder --cov --cov-report=
 	$(PY) -m coverage report --fail-under=$(COVERAGE_FLOOR)
 
 bench: $(FULL)

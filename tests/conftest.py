@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
+from coverage import Coverage
 
 import zomirror as zm
 from zomirror.arrays import Array
@@ -32,33 +34,51 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # Their subject lies around the core; tracing the core under them would cost a minute and find nothing more.
 AROUND = (
-    *("attack", "browser", "chaos", "classifier", "cli", "command", "contrast", "dask", "datasets", "docs", "examples"),
-    *("experiments", "explain", "far", "house", "http", "kserve", "notebooks", "parallel", "report", "runs", "site"),
-    *("terminal", "training"),
+    *("attack", "browser", "chaos", "classifier", "cli", "command", "contrast", "dask", "datasets", "docs"),
+    *("durable_explain", "examples", "experiments", "explain", "far", "house", "http", "kserve", "notebooks"),
+    *("parallel", "report", "runs", "site", "terminal", "training"),
 )
+APART = ("contrast_linear", "docs", "notebooks", "parallel")
+"""A worker takes one test of these files at a time, and all other files whole: what they set up and keep is dear."""
+FIRST = (*APART, "site", "experiments", "durable", "dask", "kserve", "attack", "cli", "contrast", "cox", "classifier")
+"""Begun first, so that nothing long is left for the end."""
 
 
-TOGETHER = ("browser", "dask", "experiments", "kserve", "site")
-"""What these files set up is dear: one worker runs all of a file."""
-LONG = ("docs", "notebooks", *TOGETHER, "cli", "contrast", "durable", "parallel")
-"""Begun first, so that no long test is left for the end."""
-
-
-@pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Measure the coverage of the core by the tests of the core, and deal the long tests out first."""
     for item in items:
-        name = subject(item)
-        if name.startswith(AROUND):
+        if subject(item.path).startswith(AROUND):
             item.add_marker(pytest.mark.no_cover)
-        if name.startswith(TOGETHER):
-            item.add_marker(pytest.mark.xdist_group(name))
-    items.sort(key=lambda item: not subject(item).startswith(LONG))
+    items.sort(key=lambda item: next((i for i, n in enumerate(FIRST) if subject(item.path).startswith(n)), len(FIRST)))
 
 
-def subject(item: pytest.Item) -> str:
-    """What the file of a test is about."""
-    return item.path.stem.removeprefix("test_")
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """What a worker is given at a time; the groups of xdist 3.8 itself have no effect under pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return nodeid if subject(Path(file)).startswith(APART) else file
+
+    return ByFile(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect without tracing: by now the core is imported, and the test files and frameworks are none of it."""
+    tracing = Coverage.current()
+    if tracing:
+        tracing.stop()
+    yield
+    if tracing:
+        tracing.start()
+
+
+def subject(path: Path) -> str:
+    """What a file of tests is about."""
+    return path.stem.removeprefix("test_")
 
 
 class RemoteConnectionError(Exception):
