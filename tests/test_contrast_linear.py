@@ -84,8 +84,7 @@ def test_without_l2_the_answer_is_a_corner_but_for_one_coordinate() -> None:
 CASES = [("PN", True), ("PN", False), ("PP", False)]
 
 
-@pytest.mark.parametrize("kappa", [0.0, 0.5])
-@pytest.mark.parametrize("d", [30, 150])
+@pytest.mark.parametrize(("d", "kappa"), [(30, 0.0), (150, 0.5)])
 @pytest.mark.parametrize(("kind", "signed"), CASES)
 def test_a_linear_classifier_is_explained_to_within_one_percent(kind: str, signed: bool, d: int, kappa: float) -> None:
     """Two classes: the margin is a.w + b, and the least F over the decision set is known."""
@@ -105,7 +104,7 @@ def test_a_linear_classifier_is_explained_to_within_one_percent(kind: str, signe
         lower, upper = np.zeros(d), x0
     exact = Linear(a[None], np.array([b]), lower, upper, ElasticNet(0.1, 0.1), kappa)
     least = value(exact, exact.solve())
-    found = zm.explain(model, x0, kind=kind, signed=signed, kappa=kappa, rng=0)
+    found = zm.explain(model, x0, kind=kind, signed=signed, kappa=kappa, rng=0, budget=3000)
     assert found.valid
     assert found.objective <= least + 0.01 * abs(least), (found.objective, least)
     assert found.objective >= least - 1e-9
@@ -113,7 +112,7 @@ def test_a_linear_classifier_is_explained_to_within_one_percent(kind: str, signe
 
 def test_a_linear_classifier_of_three_classes_changes_to_the_nearest_one() -> None:
     """Of the rival classes the cheapest is found: no single-rival optimum is more than 1 % better."""
-    for seed in range(3):
+    for seed in range(2):
         model = Affine.draw(40, 3, seed)
         x0 = np.random.default_rng(seed).random(40)
         label = label_of(model, x0)
@@ -124,7 +123,7 @@ def test_a_linear_classifier_of_three_classes_changes_to_the_nearest_one() -> No
             exact = Linear(a[None], np.array([b]), -x0, 1 - x0, ElasticNet(0.1, 0.1), 0.0)
             bests.append(value(exact, exact.solve()))
         counted = Counted(model)
-        found = zm.explain(counted, x0, signed=True, rng=seed, budget=4000)
+        found = zm.explain(counted, x0, signed=True, rng=seed, budget=2000)
         assert found.valid
         assert found.objective <= 1.01 * min(bests)
-        assert counted.rows == found.nfev <= 4000
+        assert counted.rows == found.nfev <= 2000
