@@ -61,6 +61,8 @@ lint: $(FULL)
 types: $(FULL)
 	$(PY) -m mypy
 
+# One thread each: the workers fill the cores, and threads of the linear algebra would only wait for one another.
+unit: export OMP_NUM_THREADS := 1
 unit: $(FULL) $(KSERVE)
 	@$(PY) -m tests.chromium
 	$(PY) -m pytest -q -n $(WORKERS) --no-loadscope-reorder --cov --cov-report=
