@@ -189,11 +189,34 @@ def test_a_method_of_ones_own_descends() -> None:
 
 
 @pytest.mark.parametrize("budget", [100, 101, 250, 999])
-@pytest.mark.parametrize("shape", [(24,), (3, 8, 8)])
-def test_the_budget_is_never_exceeded(budget: int, shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("shape", [(24,), (3, 8, 8), (28, 28), (3, 32, 32)])
+def test_the_budget_is_never_exceeded_and_a_small_one_is_used(budget: int, shape: tuple[int, ...]) -> None:
     model = Counted(picture_model(shape) if len(shape) > 1 else MODELS["curved"])
     a = zm.attack(model, np.full(shape, 0.5), budget=budget, rng=0)
     assert model.rows == a.nfev <= budget
+    assert a.status.name in ("BUDGET", "STALLED"), "no batch was too large for what was left"
+    assert a.success
+    assert a.adversarial_label == label_of(model.predict, a.adversarial)
+
+
+def test_what_the_walk_leaves_is_used_as_long_as_it_gains() -> None:
+    x = datasets.digits().images[2, None].astype(np.float32) / 255
+    small, large = (zm.attack(models.path("lenet"), x, budget=budget, rng=0) for budget in (600, 1_500))
+    assert small.nfev > 580
+    assert small.status.name == "BUDGET"
+    assert small.l1_norm < 1.3 * large.l1_norm
+
+
+def test_where_no_feature_has_room_for_a_whole_step_it_goes_to_the_side() -> None:
+    model, x0 = picture_model((16, 16)), np.random.default_rng(1).uniform(0.3, 0.7, size=(16, 16))
+    usual, fine = (zm.attack(model, x0, scale=scale, budget=500, rng=0) for scale in (1.0, 100.0))
+    assert fine.success
+    assert 100 * fine.l1_norm < 1.5 * usual.l1_norm
+
+
+def test_a_method_that_the_budget_has_no_room_for_still_ends() -> None:
+    a = zm.attack(picture_model((16, 16)), np.full((16, 16), 0.5), method=zm.zo_ada_expmd(500), budget=300, rng=0)
+    assert a.status.name in ("BUDGET", "STALLED")
 
 
 def test_in_company_as_alone_and_over_workers() -> None:
@@ -273,6 +296,13 @@ def test_what_is_out_of_reach_is_said() -> None:
     assert "no success" in repr(a)
 
 
+def test_too_much_kappa_is_told_from_a_class_that_stays() -> None:
+    a = zm.attack(MODELS["affine"], X[0], kappa=1e3, budget=300, rng=0)
+    assert not a.success
+    assert "no adversarial input was found: the other class won by" in a.words()
+    assert "a smaller kappa" in a.message
+
+
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
@@ -282,6 +312,8 @@ def test_what_is_out_of_reach_is_said() -> None:
         ({"budget": 10}, ValueError, "budget"),
         ({"target": "cat"}, TypeError, "target"),
         ({"bounds": (0.5, 1.0)}, ValueError, "bounds"),
+        ({"fixed": range(D)}, ValueError, "unfix some or widen the bounds$"),
+        ({"callback": print}, TypeError, r"options of attack_many\(\) among bounds, .*, got callback"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_asked(options: Any, error: Any, says: str) -> None:

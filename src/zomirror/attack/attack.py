@@ -9,24 +9,21 @@ from typing import TYPE_CHECKING, Any, Self
 from zomirror.arrays import Array
 from zomirror.attack.search import search
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.front import find_many, find_one
+from zomirror.contrast.front import OPTIONS, find_many, find_one, refuse_unknown
 from zomirror.contrast.picture import counted
 from zomirror.contrast.progress import Callback
 from zomirror.contrast.searches import Task
 from zomirror.contrast.wanted import Wanted
 from zomirror.descent import Method
 from zomirror.durable import PathLike
-from zomirror.errors import ArgumentTypeError, DataError
+from zomirror.errors import DataError
 from zomirror.result import History, Status
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ATTACK = Task("attack", "attacking", search)
-OPTIONS = frozenset(
-    {"l1", "l2", "kappa", "bounds", "budget", "method", "label", "target", "fixed", "scale", "mean", "std"}
-    | {"feature_names", "class_names"}
-)
+ATTACK = Task("attack", "attacking", search, revision=1)
+KNOWN = OPTIONS - {"kind", "signed", "loss", "baseline", "search"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +119,7 @@ class Attack:
     @property
     def message(self) -> str:
         """The same in a sentence."""
-        return self.explanation.message
+        return self.explanation.message.replace(Status.NOT_FOUND.value, "no adversarial input was found")
 
     @property
     def history(self) -> History:
@@ -133,7 +130,7 @@ class Attack:
         """The answer in a sentence."""
         one = self.explanation
         if not self.success:
-            return f"attack on {one.name_of(one.label)}: {one.message}"
+            return f"attack on {one.name_of(one.label)}: {self.message}"
         return f"{one.name_of(one.label)} is taken for {one.name_of(one.contrast_label)} with {counted(one)} changed"
 
     def plot(self, **options: Any) -> Figure:
@@ -228,9 +225,7 @@ def attack_many(
     What is said of explain_many() holds: the seeds, `lockstep`, `progress`, failures of single inputs, run directories
     and `workers`. `options` are those of attack().
     """
-    unknown = sorted(set(options) - OPTIONS)
-    if unknown:
-        raise ArgumentTypeError(f"expected options of attack(), got {', '.join(unknown)}")
+    refuse_unknown(ATTACK, options, KNOWN)
     found = find_many(
         ATTACK,
         model,

@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 from zomirror.arrays import Array, Indices
 from zomirror.box import Box
 from zomirror.contrast.candidate import Candidate, Goal
-from zomirror.contrast.refine import FAR, STEP, Model, Pull
+from zomirror.contrast.refine import FAR, STEP, Model, Pull, steps_within
 
 Vector = NDArray[np.float64]
 Asking = Generator[list[Array], Vector, Vector]
 """Yields points, is sent their scores (n, classes), returns slopes (classes, d)."""
 
-SIDES = (1, 2, 4, 8, 16, 32, 64)
+SIDES = tuple(2**i for i in range(12))
 GUESSES = 9
 """Points beyond the boundary that are tried at each level."""
+HALVES = 4
+"""A cell that is halved along both axes becomes so many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,44 +68,43 @@ def look(
     *,
     first: int,
     each: int,
+    allowed: int,
 ) -> Asking:
     """Slopes of the scores at the origin: exact for the most important features, those of their cells for the others.
 
     About `first` cells are asked first, and `each` more at every level below. What the slopes of each level foresee is
-    asked, too: nothing sparse, but often the first adversarial points.
+    asked, too: nothing sparse, but often the first adversarial points. With few queries `allowed` the cells are larger,
+    fewer are halved, and the last ones stay whole.
     """
     w = origin.w
     sides = [side for side in SIDES if side <= max(shape)]
-    level = next((i for i, side in enumerate(sides) if Grid(shape, side).count <= first), len(sides) - 1)
+    most, left = min(first, allowed), allowed
+    level = next((i for i, side in enumerate(sides) if Grid(shape, side).count <= most), len(sides) - 1)
     lower, upper = (np.broadcast_to(side, w.shape).astype(np.float64) for side in (box.lower, box.upper))
-    steps = _steps(w, lower, upper)
+    steps = steps_within(w, lower, upper, size=STEP)
     slopes = np.zeros((scores.size, w.size))
     cell = Grid(shape, sides[level]).cell_of
-    chosen = np.unique(cell[steps != 0])
-    while True:
+    chosen = np.unique(cell[steps != 0])[:most]
+    while chosen.size:
         members = [np.flatnonzero((cell == c) & (steps != 0)) for c in chosen]
         reply = np.clip((yield [_moved(w, steps, where) for where in members]), -FAR, FAR)
         for where, row in zip(members, reply, strict=True):
             total = float(np.abs(steps[where]).sum())
             slopes[:, where] = ((row - scores) / total)[:, None] * np.sign(steps[where])
-        if level == 0:
-            return slopes
+        left -= len(members) + GUESSES
+        if level == 0 or left < HALVES:
+            break
         free = np.flatnonzero(steps)
         sides_ = (lower[free], upper[free])
         model = Model(w.astype(np.float64), free, scores, slopes[:, free])
         yield [box.project(a.point.astype(w.dtype)) for a in model.answers(goal, sides_, pull, 1.0)[:GUESSES]]
         promise = np.array([np.abs(slopes[:, m[0]] - slopes[pull.own, m[0]]).max() for m in members])
-        best = chosen[np.argsort(-promise, kind="stable")[: max(1, each // 4)]]
+        best = chosen[np.argsort(-promise, kind="stable")[: max(HALVES, min(each, left)) // HALVES]]
         level -= 1
         inside = np.isin(cell, best) & (steps != 0)
         cell = Grid(shape, sides[level]).cell_of
         chosen = np.unique(cell[inside])
-
-
-def _steps(w: Array, lower: Vector, upper: Vector) -> Vector:
-    """Up by STEP where there is room, else down; 0 where there is none."""
-    up, down = upper - w >= STEP, w - lower >= STEP
-    return np.where(up, STEP, np.where(down, -STEP, 0.0))
+    return slopes
 
 
 def _moved(w: Array, steps: Vector, where: Indices) -> Array:

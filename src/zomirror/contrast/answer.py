@@ -67,6 +67,9 @@ def _message(ended: Found, wanted: Wanted) -> str:
         tries += [] if wanted.signed else ["signed=True"]
         tries += [] if wanted.target is None else ["another target"]
         remedy = f"the class did not change (best margin {ended.best.margin:.3g})"
+        if ended.best.margin < 0:
+            tries.insert(0, "a smaller kappa")
+            remedy = f"the other class won by {-ended.best.margin:.3g}, not by more than kappa = {wanted.kappa:g}"
     else:
         remedy = f"the class was not kept (best margin {ended.best.margin:.3g})"
     tries += [] if wanted.fixed is None else ["fewer fixed features"]

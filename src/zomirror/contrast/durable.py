@@ -78,11 +78,11 @@ class ReplyLedger:
         self._ledger.lose(reason)
 
 
-def asked(wanted: Wanted, classifier: Classifier) -> dict[str, Any]:
+def asked(wanted: Wanted, classifier: Classifier, revision: int = 0) -> dict[str, Any]:
     """Everything that decides a search beside its input and its seed; a changed budget is another search."""
     method = "recommended" if wanted.method is None else stable_repr("method", wanted.method)
     return {
-        "search": [TRAJECTORY, SEARCH],
+        "search": [TRAJECTORY, SEARCH, *([revision] if revision else [])],
         "model": type(classifier).__name__,
         "kind": wanted.kind,
         "l1": float(wanted.l1),
@@ -99,7 +99,14 @@ def asked(wanted: Wanted, classifier: Classifier) -> dict[str, Any]:
 
 
 def configuration(
-    task: str, place: Setting, wanted: Wanted, classifier: Classifier, seed: int, radius: float | None, max_sent: int
+    task: str,
+    revision: int,
+    place: Setting,
+    wanted: Wanted,
+    classifier: Classifier,
+    seed: int,
+    radius: float | None,
+    max_sent: int,
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The settings and arrays of the run of one search."""
     settings = {
@@ -107,7 +114,7 @@ def configuration(
         "seed": seed,
         "budget": int(wanted.budget),
         "max_sent": max_sent,
-        "asked": asked(wanted, classifier) | {"radius": radius},
+        "asked": asked(wanted, classifier, revision) | {"radius": radius},
     }
     box = place.box
     arrays = {"x0": place.x0, "base": place.base, "scale": place.scale, "start": place.start}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from zomirror.durable import PathLike, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 from zomirror.parallel import Workers
 from zomirror.runs.group import RunGroup
+
+OPTIONS = frozenset(field.name for field in fields(Wanted))
+"""What may be given for many inputs alike."""
 
 
 def find_one(
@@ -69,12 +73,8 @@ def find_many(
 ) -> list[Explanation]:
     """What the task finds for each of X; `options` are those of Wanted."""
     positive_integer("lockstep", lockstep)
-    try:
-        wanted = Wanted(**options)
-    except TypeError as error:
-        if isinstance(error, ArgumentTypeError):
-            raise
-        raise ArgumentTypeError(f"expected options of {task.name}(): {error}") from None
+    refuse_unknown(task, options)
+    wanted = Wanted(**options)
     places = []
     for i, x0 in enumerate(_inputs(X, task.name)):
         try:
@@ -85,7 +85,8 @@ def find_many(
     classifier = as_classifier(model)
     children = np.random.SeedSequence(seed).spawn(len(places))
     seeds = [int(child.generate_state(1, np.uint64)[0]) for child in children]
-    common = {"task": f"{task.name}_many", "members": len(places), "seed": seed, "asked": asked(wanted, classifier)}
+    decided = asked(wanted, classifier, task.revision)
+    common = {"task": f"{task.name}_many", "members": len(places), "seed": seed, "asked": decided}
     plan = None if workers is None else Workers.of(workers)
     group = nullcontext() if run_dir is None else RunGroup.open(run_dir, common)
     with _bar(task.doing, len(places), show=progress) as advance, group as opened:
@@ -101,6 +102,15 @@ def find_many(
     if len(failures) == len(found) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
         raise failures[0].error  # an argument that fits none of the inputs, so there is nothing to lose
     return [one.result if isinstance(one, Failed) else one for one in found]
+
+
+def refuse_unknown(task: Task, options: Iterable[str], known: frozenset[str] = OPTIONS) -> None:
+    """Refuse options that are not among the known ones; a callback, say, is for one input."""
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise ArgumentTypeError(
+            f"expected options of {task.name}_many() among {', '.join(sorted(known))}, got {', '.join(unknown)}"
+        )
 
 
 def _inputs(X: Any, task: str) -> Iterator[object]:

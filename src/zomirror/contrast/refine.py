@@ -136,7 +136,7 @@ def refine(
         if features.size == 0:
             return best
         w, sides = best.w.astype(np.float64), (lower[features], upper[features])
-        steps = _steps(w[features], *sides, size=min(STEP, radius / 2) if step is None else step)
+        steps = steps_within(w[features], *sides, size=min(STEP, radius / 2) if step is None else step)
         reply = _bounded((yield _along(best.w, features, steps)))
         left -= features.size
         slopes[:, features] = (reply - scores).T / steps
@@ -191,7 +191,7 @@ def _promising(best: Candidate, free: Indices, slopes: Vector, pull: Pull, most:
     return np.sort(free[np.argsort(-promise, kind="stable")[: max(0, min(count, most))]])
 
 
-def _steps(w: Vector, lower: Vector, upper: Vector, *, size: float) -> Vector:
+def steps_within(w: Array, lower: Vector, upper: Vector, *, size: float) -> Vector:
     """A step of that size along each feature that stays in the box, or the longer way to its side."""
     up, down = upper - w, w - lower
     step = np.where(up >= size, size, np.where(down >= size, -size, np.where(up >= down, up, -down)))

@@ -40,9 +40,9 @@ EACH_START = 5
 """A second start needs so many queries for each free feature, else the first has them all."""
 RACE = 0.15
 """The part of the budget after which, of two descents, only the one that is ahead goes on."""
-TRIES = ((0.1, 0.1), (0.01, 0.3))
-"""Tried in turn until something is valid: factors of the penalty, and how far beyond the boundary to aim, as parts
-of the distance to it. Scores that jump have a tie where the hinge is least, and a tie is not valid."""
+WEAKER, BEYOND = 0.1, 0.1
+"""Where nothing was valid: the factor of the penalty of a second descent, and how far beyond the boundary to aim, as a
+part of the distance to it. Scores that jump have a tie where the hinge is least, and a tie is not valid."""
 SPARSEST = 4.0
 """The last of several levels has so many times the l1, and that part of the l2."""
 FINISH_SHARE = 0.25
@@ -124,7 +124,7 @@ def _find_label(progress: Progress) -> Generator[Request, Reply, None]:
         return
     progress.label = int(np.argmax(scores[0])) if aim.label is None else aim.label
     if aim.target == progress.label:
-        raise ArgumentError(f"expected target other than {aim.target}, the class of x0: a PN changes the class")
+        raise ArgumentError(f"expected target other than {aim.target}, the class of x0: choose a class to change it to")
     margins = progress.margins(scores)
     if setting.kind == "PP" and margins[1] < 0 and margins[0] < margins[1]:
         # The baseline alone is given this class. What makes the model surer than that is still worth knowing.
@@ -157,18 +157,20 @@ def descend(progress: Progress) -> Generator[Request, Reply, Status]:
         course, status = yield from _ahead(progress, starts)
     else:
         course, status = Course(progress, starts[0], progress.best), Status.RUNNING
-    for factor, beyond in TRIES:
-        # A descent may use all that is left once something is valid, and half of it before.
-        allowed = last - progress.used - kept
-        if status is Status.RUNNING:
-            status = yield from course.run(allowed, allowed // 2)
-        if status is Status.NONFINITE:
-            return status
-        if course.valid:
-            break
-        course, status = Course(progress, starts[0], course.best, factor, beyond), Status.RUNNING
-    yield from _ended(progress, course.best, last)
+    if status is Status.RUNNING:
+        status = yield from _gone(progress, course, last - kept)
+    if status is not Status.NONFINITE and not course.valid:
+        course = Course(progress, starts[0], course.best, WEAKER, BEYOND)
+        status = yield from _gone(progress, course, last - kept)
+    if status is not Status.NONFINITE:
+        yield from _ended(progress, course.best, last)
     return status
+
+
+def _gone(progress: Progress, course: Course, last: int) -> Generator[Request, Reply, Status]:
+    """On until `last`: a descent may use all that is left once something is valid, and half of it before."""
+    allowed = last - progress.used
+    return (yield from course.run(allowed, allowed // 2))
 
 
 def _ahead(progress: Progress, starts: list[Array]) -> Generator[Request, Reply, tuple[Course, Status]]:
@@ -232,7 +234,7 @@ def finish(
     end, box, last = start, progress.setting.box, progress.used + min(allowed, progress.left)
     goal = progress.goal if goal is None else goal
     if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
-        beyond = TRIES[0][1] * progress.distance
+        beyond = BEYOND * progress.distance
         pull, step = pull_of(progress), progress.aim.radius
         refined = refine(end, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes)
         end = yield from driven(progress, refined, ask_scores)

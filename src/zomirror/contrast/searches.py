@@ -41,6 +41,8 @@ class Task:
     name: str
     doing: str
     search: Callable[[Progress], Search[Found]]
+    revision: int = 0
+    """Raised whenever a search of its own asks other points for the same scores."""
 
 
 EXPLAIN = Task("explain", "explaining", search_for)
@@ -73,7 +75,7 @@ def explain_all(
             ledgers.append(MemoryLedger(cap))
             searches.append(_guarded(under_way[i], task, wanted, ledgers[i]))
         else:
-            settings, arrays = configuration(task.name, place, wanted, classifier, seed, radius, cap)
+            settings, arrays = configuration(task.name, task.revision, place, wanted, classifier, seed, radius, cap)
             ledgers.append(ledger := ReplyLedger())
             searches.append(_durable(under_way[i], task, wanted, ledger, shelf, i, settings, arrays))
 

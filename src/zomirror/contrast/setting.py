@@ -97,9 +97,10 @@ def setting_of(
     kept = np.zeros_like(x) if kind == "PN" else x - base
     low, high = np.where(frozen, kept, low), np.where(frozen, kept, high)
     if not (low < high).any():
+        remedy = "unfix some or widen the bounds" if signed else "unfix some, widen the bounds or use signed=True"
         raise ArgumentError(
             f"expected something that can change, got no free feature for {kind}: "
-            + ("unfix some, widen the bounds or use signed=True" if kind == "PN" else "x0 equals the baseline")
+            + (remedy if kind == "PN" else "x0 equals the baseline")
         )
     low, high = (low / unit).astype(dtype), (high / unit).astype(dtype)
     box = Box(_inside(low, unit, base, lower, high), _inside(high, unit, base, upper, low))
