@@ -57,7 +57,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """What a worker is given at a time; the groups of xdist 3.8 itself have no effect under pytest 9.2."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByFile(LoadScopeScheduling):
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
             return nodeid if subject(Path(file)).startswith(APART) else file

@@ -47,6 +47,12 @@ def failed() -> zm.Explanation:
     return result
 
 
+@cache
+def one(name: str) -> zm.Explanation:
+    """The explanation of this name, made when it is first asked for."""
+    return ALL[name]()
+
+
 Make = Callable[[], zm.Explanation]
 PICTURES: dict[str, Make] = {
     "grey": lambda: explained((8, 8)),
@@ -85,12 +91,6 @@ SPECIAL: dict[str, Make] = {
     ),
 }
 ALL = PICTURES | TABLES | SPECIAL
-
-
-@cache
-def one(name: str) -> zm.Explanation:
-    """The explanation of this name, made when it is first asked for."""
-    return ALL[name]()
 
 
 def texts(figure: Figure) -> list[tuple[Text, Any]]:
