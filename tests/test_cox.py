@@ -175,7 +175,9 @@ GOOD = tied_data(0)
         ({"X": np.full((40, 5), np.inf)}, ValueError, "finite covariates"),
         ({"time": GOOD[1][:-1]}, ValueError, "one time"),
         ({"event": GOOD[2][:-2]}, ValueError, "one event"),
+        ({"time": GOOD[1][:, None]}, ValueError, r"time \(40, 1\)"),
         ({"event": np.full(40, 2)}, ValueError, "0 .censored. or 1"),
+        ({"event": np.where(np.arange(40) == 7, np.nan, GOOD[2])}, ValueError, "got nan at patient 7"),
         ({"X": GOOD[0][0]}, ValueError, "table"),
         ({"X": "abc"}, TypeError, "real numbers"),
         ({"ties": "exact"}, ValueError, "ties"),
@@ -191,6 +193,73 @@ def test_wrong_data_are_refused_in_words(change: dict[str, Any], error: Any, say
 def test_a_path_must_fall(l1: list[float]) -> None:
     with pytest.raises(zm.ArgumentError, match="l1"):
         cox_path(CoxLoss(*GOOD), l1)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: cox_path(CoxLoss(*GOOD), [0.1], l2=[0.1, 0.2]), "one for each of 1 l1, got 2"),
+        (lambda: cox_path(CoxLoss(*GOOD), [0.1], l2=-1), "l2 >= 0"),
+        (lambda: cox_path(CoxLoss(*GOOD), ["a"]), "l1"),  # type: ignore[list-item]
+        (lambda: cox_path(len, [0.1]), "CoxLoss or its subsampled"),  # type: ignore[arg-type]
+        (lambda: cox_path(CoxLoss(*GOOD), [0.1], budget=5), "got 5: raise the budget"),
+        (lambda: CoxLoss(*GOOD)(np.zeros(5)), r"shape \(rows, 5\), got shape \(5,\)"),
+        (lambda: CoxLoss(*GOOD)(np.zeros((2, 4))), r"got shape \(2, 4\)"),
+        (lambda: simulate(10, 3, 5), "relevant <= covariates, got 5 of 3"),
+        (lambda: simulate(censored=0.0), "censored between 0 and 1"),
+    ],
+)
+def test_what_does_not_fit_is_said_with_the_remedy(call: Any, says: str) -> None:
+    with pytest.raises(zm.ZomirrorError, match=says):
+        call()
+
+
+def test_a_killed_path_goes_on_in_the_directory_of_its_step(tmp_path: Path) -> None:
+    loss, asked = CoxLoss(*GOOD), 0
+    whole = cox_path(loss, [0.1, 0.05, 0.02], budget=400)
+
+    class Dying(CoxLoss):
+        def __call__(self, B: Any) -> Any:
+            nonlocal asked
+            asked += len(B)
+            if 600 < asked < 700:
+                raise KeyboardInterrupt
+            return super().__call__(B)
+
+    dying = Dying(*GOOD)
+    with pytest.raises(KeyboardInterrupt):
+        cox_path(dying, [0.1, 0.05, 0.02], budget=400, max_sent=500, run_dir=tmp_path / "path")
+    asked = 1_000
+    again = cox_path(dying, [0.1, 0.05, 0.02], budget=400, max_sent=500, run_dir=tmp_path / "path")
+    np.testing.assert_array_equal(again.coefficients, whole.coefficients)
+    np.testing.assert_array_equal(again.nfev, whole.nfev)
+    assert asked - 1_000 < 800, "the step that was done is not done again"
+    assert sorted(path.name for path in (tmp_path / "path").iterdir()) == ["00", "01", "02"]
+
+
+def test_coefficients_that_make_no_difference_are_exactly_zero() -> None:
+    X, time, event, _ = simulate(80, 30, 3, rng=2)
+    loss = CoxLoss(X, time, event)
+    l1 = strongest(loss) * np.array([0.7, 0.5])
+    path = cox_path(loss, l1, budget=2_500, noise=0)
+    for sizes in np.abs(path.coefficients):
+        assert (sizes[sizes > 0] >= 1e-5 * sizes.max()).all()
+    assert (path.nfev <= 2_500).all()
+    np.testing.assert_allclose(path.f, loss(path.coefficients), rtol=1e-12)
+    for result, strength in zip(path.results, l1, strict=True):
+        assert result.fun == pytest.approx(result.f + strength * np.abs(result.x).sum(), rel=1e-12)
+        assert result.fun <= result.history.fun.min() * (1 + 1e-9)
+
+
+def test_the_stochastic_form_has_a_path_too() -> None:
+    X, time, event, b = simulate(300, 20, 3, rng=2)
+    loss = CoxLoss(X, time, event)
+    l1 = strongest(loss) * np.array([0.5, 0.3])
+    path, exact = (cox_path(one, l1, budget=1_500) for one in (loss.subsampled(60), loss))
+    assert set(np.argsort(-np.abs(path.coefficients[1]))[:3]) == set(np.flatnonzero(b))
+    for found, wanted in zip(path.coefficients, exact.coefficients, strict=True):
+        assert np.corrcoef(found, wanted)[0, 1] > 0.95
+    assert (path.nfev <= 1_500).all()
 
 
 @pytest.mark.parametrize("patients", [1, 41])

@@ -11,20 +11,29 @@ loses the part l/d of those d from its sum. f is convex, and 0 is the model in w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.checks import choice, number, positive, positive_integer, seed_of, some
+from zomirror.checks import choice, number, positive, positive_integer, seed_of, some, vector
+from zomirror.durable import PathLike, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.minimize import minimize
+from zomirror.penalty import ElasticNet
 from zomirror.result import Result
 
 Floats = NDArray[np.float64]
 TIES = ("efron", "breslow")
 SMALLEST = np.finfo(np.float64).tiny
+TINY, ROUNDING = 1e-5, 1e-9
+"""Coefficients below this part of the largest are set to 0, unless F rises by more than this part of itself."""
+FEWEST = 100
+"""With fewer queries a step none is kept for that."""
+BLOCK = 256
+"""Rows that `strongest` asks at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +70,15 @@ class CoxLoss:
         """How many patients there are."""
         return self.time.size
 
+    @property
+    def d(self) -> int:
+        """How many covariates there are."""
+        return int(self.X.shape[1])
+
     def __call__(self, B: NDArray[Any]) -> Floats:
         """f at every row of B."""
+        if np.ndim(B) != 2 or B.shape[1] != self.d:
+            raise ArgumentError(f"expected coefficients of shape (rows, {self.d}), got shape {np.shape(B)}")
         scores = np.asarray(B, np.float64) @ self._rows.T
         return -self._log_likelihood(scores) / self.n
 
@@ -98,6 +114,11 @@ class SubsampledCox:
         if not 2 <= self.patients <= self.whole.n:
             raise ArgumentError(f"expected patients in 2..{self.whole.n}, got {self.patients}")
 
+    @property
+    def d(self) -> int:
+        """How many covariates there are."""
+        return self.whole.d
+
     def __call__(self, B: NDArray[Any], draws: NDArray[np.integer[Any]]) -> Floats:
         """The value of every row for its draw."""
         values = np.empty(len(B))
@@ -132,7 +153,7 @@ class CoxPath:
 
     @property
     def f(self) -> Floats:
-        """f at each minimiser."""
+        """f at each minimiser; for a stochastic form f of one draw."""
         return np.array([result.f for result in self.results])
 
     def selected(self, i: int) -> NDArray[np.intp]:
@@ -144,15 +165,18 @@ def simulate(
     patients: int = 400, covariates: int = 2_000, relevant: int = 10, rng: object = 0, *, censored: float = 0.3
 ) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
     """X, times, events and the true coefficients of exponential survival, of which about a part is censored."""
+    n, d = positive_integer("patients", patients), positive_integer("covariates", covariates)
+    if positive_integer("relevant", relevant) > d:
+        raise ArgumentError(f"expected relevant <= covariates, got {relevant} of {d}")
+    if not 0 < number("censored", censored) < 1:
+        raise ArgumentError(f"expected censored between 0 and 1, got {censored}: it is a part of the patients")
     draw = np.random.default_rng(seed_of(rng))
-    b = np.zeros(covariates)
-    b[draw.choice(covariates, relevant, replace=False)] = draw.choice([-1.0, 1.0], relevant) * draw.uniform(
-        0.5, 1.0, relevant
-    )
-    X = draw.normal(size=(patients, covariates))
+    b = np.zeros(d)
+    b[draw.choice(d, relevant, replace=False)] = draw.choice([-1.0, 1.0], relevant) * draw.uniform(0.5, 1.0, relevant)
+    X = draw.normal(size=(n, d))
     hazard = np.exp(X @ b)
-    times = draw.exponential(size=patients) / hazard
-    ends = draw.exponential(size=patients) / hazard * (1 - censored) / censored
+    times = draw.exponential(size=n) / hazard
+    ends = draw.exponential(size=n) / hazard * (1 - censored) / censored
     return X, np.minimum(times, ends), times <= ends, b
 
 
@@ -161,40 +185,73 @@ def strongest(loss: CoxLoss) -> float:
 
     It costs two queries for each covariate.
     """
-    d, step = loss.X.shape[1], 1e-4
-    moves = step * np.eye(d)
-    return float(np.abs(loss(moves) - loss(-moves)).max() / (2 * step))
+    step, most = 1e-4, 0.0
+    for start in range(0, loss.d, BLOCK):
+        moves = step * np.eye(min(BLOCK, loss.d - start), loss.d, start)
+        most = max(most, float(np.abs(loss(moves) - loss(-moves)).max() / (2 * step)))
+    return most
 
 
 def cox_path(
-    loss: CoxLoss,
-    l1: Sequence[float] | NDArray[Any],
+    loss: CoxLoss | SubsampledCox,
+    l1: float | Sequence[float] | NDArray[Any],
     *,
     l2: float | Sequence[float] | NDArray[Any] = 0.0,
     budget: int = 20_000,
     bound: float = 3.0,
     rng: object = 0,
+    run_dir: PathLike | None = None,
     **options: Any,
 ) -> CoxPath:
     """Fit along decreasing `l1` (with one `l2`, or one for each), `budget` queries a step, within |b_j| <= `bound`.
 
-    f is asked for values only; `options` go to minimize(). Of each step the best iterate is kept.
+    f is asked for values only; `options` go to minimize(). Of each step the best iterate is kept, its last query being
+    for the coefficients without those that make no difference; of a stochastic form, the last iterate as it is.
+    With a `run_dir` each step has a run of its own in there (00, 01, ...), and the same call goes on after a kill.
     """
-    strengths = np.array([number("l1", value) for value in l1])
-    if strengths.size == 0 or (strengths < 0).any() or (np.diff(strengths) >= 0).any():
-        raise ArgumentError(f"expected l1 as decreasing numbers >= 0, got {l1}")
-    ridges = np.broadcast_to(np.asarray(l2, np.float64), strengths.shape)
-    options = {"returns": "best"} | options
-    limit, seed = positive("bound", bound), seed_of(rng)
-    b: NDArray[Any] = np.zeros(loss.X.shape[1])
+    if not isinstance(loss, CoxLoss | SubsampledCox):
+        raise ArgumentTypeError(f"expected loss to be a CoxLoss or its subsampled() form, got {loss!r}")
+    penalties, exact = _penalties(l1, l2), isinstance(loss, CoxLoss)
+    tidy = exact and positive_integer("budget", budget) >= FEWEST
+    options = ({"returns": "best"} if exact else {"stochastic": True}) | options
+    limit, steps = positive("bound", bound), None if run_dir is None else Path(run_dir)
+    seed = seed_of(stored_seed(steps / "00") if steps is not None and rng is None else rng)
+    b: NDArray[Any] = np.zeros(loss.d)
     results = []
-    for strength, ridge in zip(strengths, ridges, strict=True):
-        result = minimize(
-            loss, b, l1=float(strength), l2=float(ridge), bounds=(-limit, limit), budget=budget, rng=seed, **options
-        )
+    for i, h in enumerate(penalties):
+        place = None if steps is None else steps / f"{i:02}"
+        common: dict[str, Any] = {"bounds": (-limit, limit), "budget": budget - tidy, "rng": seed, "run_dir": place}
+        result = minimize(loss, b, l1=h.l1, l2=h.l2, **common, **options)
+        result = _tidied(loss, result, h) if tidy else result
         b = result.x
         results.append(result)
-    return CoxPath(strengths, np.array(ridges), np.array([result.x for result in results]), tuple(results))
+    strengths, ridges = (np.array([getattr(h, name) for h in penalties]) for name in ("l1", "l2"))
+    return CoxPath(strengths, ridges, np.array([result.x for result in results]), tuple(results))
+
+
+def _penalties(l1: object, l2: object) -> list[ElasticNet]:
+    """One for each step."""
+    strengths, ridges = (
+        vector(name, [value] if isinstance(value, int | float | np.number) else value).astype(np.float64)
+        for name, value in (("l1", l1), ("l2", l2))
+    )
+    if (strengths < 0).any() or (np.diff(strengths) >= 0).any():
+        raise ArgumentError(f"expected l1 as decreasing numbers >= 0, got {l1}")
+    if ridges.size not in (1, strengths.size):
+        raise ArgumentError(f"expected one l2, or one for each of {strengths.size} l1, got {ridges.size}")
+    return [ElasticNet(float(a), float(b)) for a, b in np.broadcast(strengths, ridges)]
+
+
+def _tidied(loss: Any, result: Result, penalty: ElasticNet) -> Result:
+    """With exact zeros where a coefficient makes no difference; asks once more, and counts it."""
+    x = np.where(np.abs(result.x) < TINY * np.abs(result.x).max(), 0.0, result.x)
+    f = float(loss(x[None])[0])
+    fun = f + penalty(x)
+    asked = replace(result, nfev=result.nfev + 1, sent=result.sent + 1)
+    if not fun <= result.fun + ROUNDING * abs(result.fun):
+        return asked
+    x.flags.writeable = False
+    return replace(asked, x=x, f=f, fun=fun)
 
 
 def _checked(X: object, time: object, event: object) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -202,9 +259,9 @@ def _checked(X: object, time: object, event: object) -> tuple[Floats, Floats, ND
     covariates, times, events = _numbers("X", X), _numbers("time", time), _numbers("event", event)
     if covariates.ndim != 2 or covariates.size == 0:
         raise ArgumentError(f"expected X as a table (patients, covariates), got shape {covariates.shape}")
-    lengths = {"X": len(covariates), "time": times.size, "event": events.size}
-    if times.ndim != 1 or events.ndim != 1 or len(set(lengths.values())) > 1:
-        raise ArgumentError(f"expected one row of X, one time and one event for each patient, got {lengths}")
+    if not times.shape == events.shape == covariates.shape[:1]:
+        shapes = f"X of shape {covariates.shape}, time {times.shape} and event {events.shape}"
+        raise ArgumentError(f"expected one row of X, one time and one event for each patient, got {shapes}")
     if not np.isfinite(covariates).all():
         bad = np.flatnonzero(~np.isfinite(covariates).all(axis=1))
         raise ArgumentError(
@@ -212,9 +269,12 @@ def _checked(X: object, time: object, event: object) -> tuple[Floats, Floats, ND
         )
     wrong = np.flatnonzero(~(np.isfinite(times) & (times >= 0)))
     if wrong.size:
-        raise ArgumentError(f"expected times >= 0, got {times[wrong[0]]} at {some(wrong, 'patient')}")
-    if not np.isin(events, (0, 1)).all():
-        raise ArgumentError("expected events as 0 (censored) or 1 (happened), got other values")
+        raise ArgumentError(f"expected times >= 0, got {times[wrong[0]]:g} at {some(wrong, 'patient')}")
+    wrong = np.flatnonzero(~np.isin(events, (0, 1)))
+    if wrong.size:
+        raise ArgumentError(
+            f"expected events as 0 (censored) or 1 (happened), got {events[wrong[0]]:g} at {some(wrong, 'patient')}"
+        )
     if not events.any():
         raise ArgumentError("expected at least one event, got none: a likelihood needs something that happened")
     return covariates, times, events.astype(bool)
