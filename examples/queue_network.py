@@ -1,7 +1,7 @@
 """A simulator that knows nothing of zomirror: orders pass five stages of 200 stations each, first come, first served.
 
-Reads settings from standard input, 1,000 float64 in binary each, and prints the mean time that an order spends in the
-network. Setting i is the extra capacity of station i, 1 being three times what it has. All zeros is the network of
+Reads settings from standard input, a line of 1,000 numbers each, and prints the mean time that an order spends in the
+network. Number i is the extra capacity of station i, 1 being three times what it has. All zeros is the network of
 today, in which a few stations are too slow for what is sent to them. The same orders come every time.
 
     python queue_network.py SEED ORDERS
@@ -47,9 +47,9 @@ class Network:
 
 
 def main() -> None:
-    network, size = Network(int(sys.argv[1]), int(sys.argv[2])), STAGES * STATIONS
-    while setting := sys.stdin.buffer.read(8 * size):
-        print(network.mean_time(np.frombuffer(setting)), flush=True)
+    network = Network(int(sys.argv[1]), int(sys.argv[2]))
+    for setting in sys.stdin:
+        print(network.mean_time(np.array(setting.split(), dtype=float)), flush=True)
 
 
 if __name__ == "__main__":

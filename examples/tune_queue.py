@@ -3,13 +3,13 @@
     python examples/tune_queue.py [--budget 8000] [--out queue.png]
 
 The simulator (queue_network.py) is asked for one number, the mean time of an order. l1 is the price of capacity: what
-comes out is a short list of stations to strengthen.
+comes out is a short list of stations to strengthen. Should the simulator hang, die or print anything but numbers,
+the run ends with an error that has its last words.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from pathlib import Path
 
@@ -23,31 +23,22 @@ L1 = 0.012
 """The price of one unit of capacity, in units of time."""
 
 
-def tune(budget: int, orders: int = 2_000, seed: int = 1) -> tuple[zm.Result, float]:
-    """The result, and the mean time of the network as it is."""
-    command = [sys.executable, str(Path(__file__).with_name("queue_network.py")), str(seed), str(orders)]
+def tune(command: list[str], budget: int) -> zm.Result:
+    """Ask where to look, have the program look there, tell what it saw, as long as the budget allows."""
     # Queues have kinks everywhere: larger batches and a wider look than the default gain another per cent or two.
     method = zm.zo_group_expmd(batch_size=50, floor=L1, radius=0.02, noise=0)
     opt = zm.Optimizer(np.zeros(STATIONS), l1=L1, bounds=(0, 1), method=method, rng=0, returns="best")
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as simulator:  # noqa: S603
-        before = ask(simulator, opt.x)
+    with zm.command_function(command, framing="lines") as simulator:
         while opt.nfev + len(opt.query) <= budget:
-            opt.tell([ask(simulator, point) for point in opt.ask()])
-        simulator.stdin.close()
-    return opt.result, before
+            opt.tell(simulator(opt.ask()))
+    return opt.result
 
 
-def ask(simulator: subprocess.Popen, point: np.ndarray) -> float:
-    """The mean time for one setting."""
-    simulator.stdin.write(np.ascontiguousarray(point, np.float64).tobytes())
-    return float(simulator.stdout.readline())
-
-
-def draw(result: zm.Result, before: float, path: Path) -> None:
+def draw(result: zm.Result, path: Path) -> None:
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.6))
     left.plot(result.history.nfev, result.history.f, color="#0072B2")
-    left.axhline(before, color="0.6", linestyle=":", label="the network as it is")
+    left.axhline(result.history.f[0], color="0.6", linestyle=":", label="the network as it is")
     left.set(xlabel="queries", ylabel="mean time of an order", ylim=(0, None))
     left.legend(frameon=False)
     right.vlines(np.arange(STATIONS), 0, result.x, color="#D55E00", lw=1.5)
@@ -63,11 +54,13 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=2_000)
     parser.add_argument("--out", type=Path, default=Path("queue.png"))
     given = parser.parse_args()
-    result, before = tune(given.budget, given.orders)
+    seed, simulator = 1, Path(__file__).with_name("queue_network.py")
+    result = tune([sys.executable, str(simulator), str(seed), str(given.orders)], given.budget)
     used = [int(i) for i in np.argsort(-result.x) if result.x[i] > 0.05]
+    before = result.history.f[0]  # the first point that was asked is the network as it is
     print(f"mean time {before:.2f} -> {result.f:.2f}; {len(used)} of {STATIONS:,} stations; {result.nfev:,} queries")
     print("strengthen", ", ".join(f"{i} (by {3 * result.x[i]:.1f} times)" for i in used[:12]))
-    draw(result, before, given.out)
+    draw(result, given.out)
 
 
 if __name__ == "__main__":

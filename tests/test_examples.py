@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
 
 from queue_network import Network  # type: ignore[import-not-found]  # noqa: E402
+from tune_queue import tune  # type: ignore[import-not-found]  # noqa: E402
+
+import zomirror as zm  # noqa: E402
 
 
 def run(example: str, *arguments: object) -> str:
@@ -52,6 +55,18 @@ def test_a_network_of_queues_is_tuned_from_another_process(tmp_path: Path) -> No
     found = [int(i) for i in re.findall(r"(\d+) \(by", said)]
     assert len(set(found[:8]) & set(Network(1, 2_000).slow.tolist())) >= 6, "the bottlenecks, which nobody told it of"
     assert is_picture(tmp_path / "q.png")
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        ("import sys; sys.exit('no licence')", "no licence"),
+        ("import sys\nfor line in sys.stdin: print('fine', flush=True)", "numbers"),
+    ],
+)
+def test_a_simulator_that_dies_or_talks_nonsense_ends_the_tuning_in_words(program: str, says: str) -> None:
+    with pytest.raises(zm.OracleError, match=says):
+        tune([sys.executable, "-c", program], 500)
 
 
 def test_the_network_serves_as_one_by_one() -> None:
