@@ -97,7 +97,7 @@ def test_the_experiments_are_the_serial_ones_though_one_dies_and_one_is_stopped(
 def test_without_a_journal_the_engine_may_not_begin_anything_again(client: Any, tmp_path: Path) -> None:
     """Dask would run the tasks of a lost worker a second time without a word."""
     function = Struck(tmp_path / "log", {1: "SIGKILL", 4: "sleep"})
-    found = dict(spread(function, range(6), workers=Workers(client, silence=3 * SILENCE, deadline=2)))
+    found = dict(spread(function, range(6), workers=Workers(client, silence=10 * SILENCE, deadline=2)))
     assert isinstance(found[1], WorkerError)
     assert isinstance(found[4], WorkerError)
     assert "deadline of 2 s" in str(found[4])

@@ -148,29 +148,29 @@ def test_journal_with_any_byte_flipped(path: Path, close: bool, boot: str, monke
     fd = os.open(path, os.O_RDWR)
     refused = dropped = 0
     for at in range(min(len(data), whole.end + 5 * UNIT)):
-        for mask in (1 << at % 8, 0xFF):
-            os.pwrite(fd, bytes([data[at] ^ mask]), at)
-            try:
-                found, kept = read_back(fd)
-            except RunError as error:
-                [place] = re.findall(r"damaged at byte ([\d,]+)", str(error))
-                assert int(place.replace(",", "")) <= at
-                refused += 1
-            else:
-                np.testing.assert_array_equal(kept, values[: len(kept)])
-                assert found.settled().sent >= whole.ledger.sent
-                assert found.dropped > 0
-                if at < whole.end:
-                    assert found.end <= at, "a record with a flipped byte was believed"
-                    assert at >= last or boot == "another"
-                    dropped += 1
+        mask = 1 << at % 7 if at % 2 else 0xFF  # one bit, or all of them
+        os.pwrite(fd, bytes([data[at] ^ mask]), at)
+        try:
+            found, kept = read_back(fd)
+        except RunError as error:
+            [place] = re.findall(r"damaged at byte ([\d,]+)", str(error))
+            assert int(place.replace(",", "")) <= at
+            refused += 1
+        else:
+            np.testing.assert_array_equal(kept, values[: len(kept)])
+            assert found.settled().sent >= whole.ledger.sent
+            assert found.dropped > 0
+            if at < whole.end:
+                assert found.end <= at, "a record with a flipped byte was believed"
+                assert at >= last or boot == "another"
+                dropped += 1
         os.pwrite(fd, data[at : at + 1], at)
     os.close(fd)
-    assert refused > 500
+    assert refused > 250
     if boot == "same":  # a kill tears payloads only: the payload of the last values, which is lost
-        assert dropped == (0 if close else 2 * 64)
+        assert dropped == (0 if close else 64)
     else:
-        assert dropped >= 2 * 32
+        assert dropped >= 32
 
 
 def test_damage_before_a_later_session_is_refused_also_after_the_machine_went_down(

@@ -58,9 +58,8 @@ def test_killed_at_every_system_call(fast_disk: Path) -> None:
     assert sum(case["after"]["lost"] > 0 for case in answer["seen"]) > 5
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_fifty_kills_at_random_moments(fast_disk: Path, seed: int) -> None:
-    answer = toy("storm", fast_disk, kills=50, seed=seed, max_sent=100_000, budget=20_001)
+def test_fifty_kills_at_random_moments(fast_disk: Path) -> None:
+    answer = toy("storm", fast_disk, kills=50, seed=1, max_sent=100_000, budget=20_001)
     assert answer["struck"] == 50
     assert answer["middle"]["used"] > 100, "the kills struck before anything was done"
     assert answer["status"] == 0
