@@ -78,28 +78,43 @@ def test_the_font_of_the_equations_is_small_and_whole(site: Path) -> None:
     assert used - invisible - set(font.getBestCmap()) == set()
 
 
-WAYS = [("desktop", "light"), ("phone", "dark")]
-"""A page is as wide in either theme, and in either size a theme is the same file: two of the four ways show both."""
-CORNERS = [("desktop", "dark"), ("phone", "light")]
+def first_visit(browser: chromium.Browser, url: str, size: str, theme: str) -> None:
+    """Open the page as a person who comes for the first time."""
+    browser.open("about:blank")  # away from the page before, which would remember its theme
+    browser.look(*SIZES[size], theme)
+    browser.command("Storage.clearDataForOrigin", origin=url, storageTypes="local_storage")
+    browser.console(), browser.requests()
+    browser.open(url)
+
+
+def does_not_scroll_sideways(browser: chromium.Browser) -> bool:
+    width, window = browser.run("return [document.documentElement.scrollWidth, window.innerWidth]")
+    return bool(width <= window)
 
 
 @needs_browser
-@pytest.mark.parametrize(
-    ("page", "size", "theme"),
-    [(page, *way) for page in PAGES for way in WAYS] + [("index.html", *way) for way in CORNERS],
-)
-def test_a_page_opens_cleanly(browser: chromium.Browser, address: str, page: str, size: str, theme: str) -> None:
-    browser.open("about:blank")  # away from the page before, which would remember its theme
-    browser.look(*SIZES[size], theme)
-    browser.command("Storage.clearDataForOrigin", origin=address, storageTypes="local_storage")
-    browser.console(), browser.requests()
-    browser.open(f"{address}/{page}")
-    width, window = browser.run("return [document.documentElement.scrollWidth, window.innerWidth]")
-    assert width <= window, "the page must not scroll sideways"
-    scheme = browser.run("return document.body.dataset.mdColorScheme")
-    assert scheme == {"light": "default", "dark": "slate"}[theme]
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_opens_cleanly(browser: chromium.Browser, address: str, page: str) -> None:
+    """At the width of a desk, and then, without loading it again, at that of a phone."""
+    first_visit(browser, f"{address}/{page}", "desktop", "light")
+    assert does_not_scroll_sideways(browser)
+    browser.look(*SIZES["phone"], "light")
+    assert does_not_scroll_sideways(browser)
     assert browser.console() == []
     assert [url for url in browser.requests() if not url.startswith((address, "data:", "blob:", "about:"))] == []
+
+
+@needs_browser
+@pytest.mark.parametrize(("theme", "scheme"), [("light", "default"), ("dark", "slate")])
+@pytest.mark.parametrize("size", SIZES)
+def test_a_page_has_the_theme_that_its_reader_likes(
+    browser: chromium.Browser, address: str, size: str, theme: str, scheme: str
+) -> None:
+    """One page stands for all: they share what decides it, and in either theme a page is as wide."""
+    first_visit(browser, f"{address}/index.html", size, theme)
+    assert browser.run("return document.body.dataset.mdColorScheme") == scheme
+    assert does_not_scroll_sideways(browser)
+    assert browser.console() == []
 
 
 @needs_browser
