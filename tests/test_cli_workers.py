@@ -12,10 +12,11 @@ from tests.command import call, here, picture
 __all__ = ["here"]
 
 
-def test_workers_share_explanations_and_give_them_in_order(here: Path) -> None:
+@pytest.mark.parametrize("command", [("explain", "--kind", "PN"), ("attack",)], ids=lambda command: command[0])
+def test_workers_share_inputs_and_give_answers_in_order(here: Path, command: tuple[str, ...]) -> None:
     for name, value in (("a.png", 51), ("b.png", 90)):
         picture(Path(name), value=value)
-    common = ["explain", "toy_model:predict", "a.png", "b.png", "--kind", "PN", "--budget", 200]
+    common = [*command, "toy_model:predict", "a.png", "b.png", "--budget", 200]
     alone = call(*common, "--out", "alone").stdout
     shared = call(*common, "--out", "shared", "--workers", 2, "--run-dir", "run").stdout
     assert shared.replace("shared", "alone") == alone

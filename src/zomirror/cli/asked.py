@@ -40,6 +40,14 @@ class Asked:
     repeat: list[str]
     """The options as typed, for the command that repeats one explanation."""
 
+    def answer(
+        self, given: Input, kind: str, *, show: bool, run_dir: Path | None = None, look: Callable[[], None]
+    ) -> Explanation | Attack:
+        """The PP, the PN or, of the kind "attack", the adversarial input of one input."""
+        if kind == "attack":
+            return self.attack(given, show=show, run_dir=run_dir, look=look)
+        return self.explain(given, kind, show=show, run_dir=run_dir, look=look)
+
     def explain(
         self, given: Input, kind: str, *, show: bool, run_dir: Path | None = None, look: Callable[[], None]
     ) -> Explanation:

@@ -28,7 +28,10 @@ from zomirror.cli.options import (
     Shape,
     Std,
     TokenEnv,
+    Workers,
+    workers_of,
 )
+from zomirror.cli.several import answered
 from zomirror.cli.show import say
 from zomirror.cli.work import Work, begin
 from zomirror.result import Status
@@ -58,6 +61,7 @@ def attack(
     class_names: ClassNames = None,
     drop: Drop = None,
     run_dir: RunDir = None,
+    workers: Workers = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where pictures and .json files go.")] = Path("attacks"),
     *,
     json: Json = False,
@@ -78,14 +82,15 @@ def attack(
         drop=drop,
         run_dir=run_dir,
         out=out,
+        each=("workers",),
     )
     found: list[Attack] = []
     saved = work.saved
-    with work.under_way(len(work.inputs), found):
-        for given in work.inputs:
-            name = saved.name(given.name, "attack")
-            show = not (json or quiet)
-            one = work.asked.attack(given, show=show, run_dir=work.place(name), look=work.kept.write)
+    wanted = [(given, saved.name(given.name, "attack")) for given in work.inputs]
+    todo = [(given, "attack", work.place(name)) for given, name in wanted]
+    with work.under_way(len(wanted), found):
+        answers = answered(work.asked, todo, workers_of(workers), show=not (json or quiet), look=work.kept.write)
+        for (given, name), one in zip(wanted, answers, strict=False):
             if one.status is Status.INTERRUPTED:
                 return
             saved.keep(name, one)

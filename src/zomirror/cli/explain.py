@@ -32,7 +32,7 @@ from zomirror.cli.options import (
     Workers,
     workers_of,
 )
-from zomirror.cli.several import explained
+from zomirror.cli.several import answered
 from zomirror.cli.show import say
 from zomirror.cli.work import Work, begin
 from zomirror.errors import ArgumentError
@@ -127,7 +127,7 @@ def explain(
     wanted = [(given, one, saved.name(given.name, one)) for given in work.inputs for one in kinds]
     todo = [(given, one, work.place(name)) for given, one, name in wanted]
     with work.under_way(len(wanted), found):
-        answers = explained(work.asked, todo, workers_of(workers), show=not (json or quiet), look=work.kept.write)
+        answers = answered(work.asked, todo, workers_of(workers), show=not (json or quiet), look=work.kept.write)
         for (given, _, name), answer in zip(wanted, answers, strict=False):
             if answer.status is Status.INTERRUPTED:
                 return
