@@ -49,7 +49,7 @@ def test_a_cox_path_is_fitted(tmp_path: Path) -> None:
 
 
 def test_a_network_of_queues_is_tuned_from_another_process(tmp_path: Path) -> None:
-    said = run("tune_queue.py", "--budget", 2_500, "--orders", 2_000, "--out", tmp_path / "q.png")
+    said = run("tune_queue.py", "--budget", 2_000, "--out", tmp_path / "q.png")
     before, after = (float(x) for x in re.findall(r"mean time ([\d.]+) -> ([\d.]+)", said)[0])
     assert after < 0.8 * before
     found = [int(i) for i in re.findall(r"(\d+) \(by", said)]
