@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -27,16 +29,19 @@ from zomirror.step import StepRule
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "ci", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True
+)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2_000, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-# Their subject lies around the core; tracing the core under them would cost a minute and find nothing more.
+# Their subject lies around the core or across it: tracing the core under them, or under what is marked so in the other
+# files, would cost a minute and find nothing more.
 AROUND = (
     *("attack", "browser", "chaos", "classifier", "cli", "command", "contrast", "dask", "datasets", "docs"),
-    *("durable_explain", "examples", "experiments", "explain", "far", "house", "http", "kserve", "notebooks"),
-    *("parallel", "report", "runs", "site", "terminal", "training"),
+    *("durable_explain", "examples", "experiments", "explain", "far", "fuzz", "house", "http", "kserve"),
+    *("notebooks", "parallel", "problems", "report", "runs", "site", "terminal", "theory", "training"),
 )
 APART = ("contrast_linear", "docs", "notebooks", "parallel")
 """A worker takes one test of these files at a time, and all other files whole: what they set up and keep is dear."""
@@ -67,7 +72,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect without tracing: by now the core is imported, and the test files and frameworks are none of it."""
+    """Collect without tracing, once all of the core is imported: test files and frameworks are none of it."""
+    for module in pkgutil.iter_modules(zm.__path__, "zomirror."):
+        if not module.ispkg and module.name != "zomirror.__main__":
+            importlib.import_module(module.name)
     tracing = Coverage.current()
     if tracing:
         tracing.stop()

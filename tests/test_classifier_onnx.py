@@ -212,7 +212,7 @@ def test_external_data_is_found_wherever_a_tensor_may_hide():
     check_onnx(linear(), "self-contained")
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.data())
 def test_damaged_bytes_are_refused_whenever_protobuf_sees_external_data_in_them(data):
     """Our reading of the file and protobuf's own must agree, or a crafted file could slip between them."""

@@ -22,7 +22,7 @@ def probabilities(batch: Any) -> Any:
 
 MODELS: dict[str, Any] = {"affine": Affine.draw(D), "curved": Curved.draw(D), "probabilities": probabilities}
 X = np.random.default_rng(4).uniform(0.1, 0.9, size=(6, D))
-BUDGET = 600
+BUDGET = 400
 
 
 def is_valid(model: Any, e: zm.Explanation) -> bool:

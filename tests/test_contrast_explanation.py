@@ -72,7 +72,7 @@ def explanations(draw: Any) -> zm.Explanation:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(explanations())
 def test_json_keeps_everything(e: zm.Explanation) -> None:
     text = e.to_json()

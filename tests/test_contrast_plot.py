@@ -96,8 +96,8 @@ ALL = PICTURES | TABLES | SPECIAL
 def texts(figure: Figure) -> list[tuple[Text, Any]]:
     """What is written, with the box it takes, in pixels."""
     canvas: Any = FigureCanvasAgg(figure)
-    canvas.draw()
     renderer = canvas.get_renderer()
+    figure.draw_without_rendering()
     beyond: set[Text] = set()  # ticks outside of the limits are there, and are not drawn
     for axis in figure.findobj(Axis):
         assert isinstance(axis, Axis)

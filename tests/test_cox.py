@@ -97,6 +97,7 @@ def optimality(loss: CoxLoss, b: Floats, l1: float, l2: float) -> float:
     return float(missed.max())
 
 
+@pytest.mark.no_cover
 def test_with_many_covariates_the_relevant_ones_are_found() -> None:
     X, time, event, b = simulate(250, 200, 4, rng=3)
     loss = CoxLoss(X, time, event)
@@ -117,6 +118,7 @@ def test_above_the_strongest_penalty_nothing_matters() -> None:
     assert path.selected(1).size > 0
 
 
+@pytest.mark.no_cover
 def test_a_warm_start_saves_queries() -> None:
     X, time, event, _ = simulate(100, 60, 4, rng=1)
     loss = CoxLoss(X, time, event)

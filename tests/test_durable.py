@@ -89,6 +89,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 # --- F13, F20: interrupted anywhere, the same run ------------------------------------------------------------------
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("checkpoints", ["no checkpoint", "checkpoints"])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_resumed_at_every_call_is_the_uninterrupted_run_bit_for_bit(

@@ -57,6 +57,7 @@ def strict() -> Any:
     return np.errstate(all="raise", under="ignore")
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_agrees_with_fifty_digits(d: int, dtype: type[Any]) -> None:
@@ -79,6 +80,7 @@ def test_agrees_with_fifty_digits(d: int, dtype: type[Any]) -> None:
     assert 0 < worst <= TOLERANCE[dtype]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("box", BOXES, ids=str)
 def test_agrees_with_fifty_digits_in_every_box(box: tuple[float, float], dtype: type[Any]) -> None:

@@ -47,6 +47,7 @@ def cliff(points: Any) -> Any:
     return np.maximum(points.sum(axis=1), -100 * points.sum(axis=1))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("f", [kink, rough, cliff], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("start", [0.0, 0.3])
 def test_no_run_ends_above_where_it_began(f: Any, start: float) -> None:
@@ -91,6 +92,7 @@ def test_a_kink_among_two_thousand_coordinates_is_solved() -> None:
     assert alone.fun > 1.19
 
 
+@pytest.mark.no_cover
 def test_a_sparse_quadratic_of_ten_thousand_coordinates_ends_at_its_minimum() -> None:
     rng = np.random.default_rng(0)
     x_star = np.zeros(10_000)
