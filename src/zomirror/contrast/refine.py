@@ -128,7 +128,7 @@ def refine(
     lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
     free = np.flatnonzero(lower < upper)
     left, radius, whole, asked_all = allowed - 1, FIRST_RADIUS, slopes is None, False
-    scores = _bounded((yield [best.w]))[0]
+    scores = bounded((yield [best.w]))[0]
     slopes = np.zeros((scores.size, best.w.size)) if slopes is None else slopes.copy()
     while True:
         features = free if whole and free.size <= left // 2 else _promising(best, free, slopes, pull, left // 2)
@@ -136,10 +136,10 @@ def refine(
         if features.size == 0:
             return best
         w, sides = best.w.astype(np.float64), (lower[features], upper[features])
-        steps = steps_within(w[features], *sides, size=min(STEP, radius / 2) if step is None else step)
-        reply = _bounded((yield _along(best.w, features, steps)))
+        lengths = steps_within(w[features], *sides, size=min(STEP, radius / 2) if step is None else step)
+        reply = bounded((yield along(best.w, features, lengths)))
         left -= features.size
-        slopes[:, features] = (reply - scores).T / steps
+        slopes[:, features] = (reply - scores).T / lengths
         if not np.isfinite(slopes).all():
             return best
         model, gained = Model(w, features, scores, slopes[:, features]), False
@@ -150,7 +150,7 @@ def refine(
             if best.valid and min(answer.foreseen for answer in answers) > best.fun - GAIN * abs(best.fun):
                 break  # there is nothing better in a smaller region either
             points = [box.project(answer.point.astype(best.w.dtype)) for answer in answers]
-            reply = _bounded((yield points))
+            reply = bounded((yield points))
             left -= len(points)
             before, growth = best, SHRINKING
             for point, margin, row, answer in zip(points, pull.margins(reply), reply, answers, strict=True):
@@ -165,7 +165,7 @@ def refine(
         whole, radius = not gained, max(radius, AGAIN_RADIUS)
 
 
-def _bounded(scores: Vector) -> Vector:
+def bounded(scores: Vector) -> Vector:
     """Scores whose differences exist: the logarithm of an impossible class is -inf."""
     return np.clip(scores, -FAR, FAR)
 
@@ -198,7 +198,8 @@ def steps_within(w: Array, lower: Vector, upper: Vector, *, size: float) -> Vect
     return np.asarray(step)
 
 
-def _along(w: Array, features: Indices, steps: Vector) -> list[Array]:
+def along(w: Array, features: Indices, steps: Vector) -> list[Array]:
+    """`w` with one step along each feature."""
     points = np.repeat(w[None], features.size, axis=0)
     points[np.arange(features.size), features] += steps.astype(w.dtype)
     return list(points)

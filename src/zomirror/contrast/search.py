@@ -5,7 +5,7 @@
        nothing valid was met on the way, descend again with weaker penalties.
     3. Refine the best point with local linear models, which also makes most invalid points valid; where it does not,
        look along the whole range of every feature, and refine what that finds.
-    4. Prune and shrink it.
+    4. Prune and shrink it, and make up for what can be left out with the features that are kept.
     5. Ask the best point of all that were asked once more, for all its scores.
 
 Every row asked counts, and the search never asks more than its budget.
@@ -29,6 +29,7 @@ from zomirror.contrast.polish import polish
 from zomirror.contrast.progress import Found, Progress, Stopped
 from zomirror.contrast.reach import reach
 from zomirror.contrast.refine import Pull, refine
+from zomirror.contrast.thin import thin
 from zomirror.errors import ArgumentError
 from zomirror.penalty import ElasticNet
 from zomirror.result import Status
@@ -202,7 +203,7 @@ def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
         factor = SPARSEST ** (i / (count - 1))
         stronger = replace(goal, penalty=ElasticNet(goal.penalty.l1 * factor, goal.penalty.l2 / factor))
         start = stronger.candidate(end.w, end.margin)
-        sparser = yield from finish(progress, start, progress.left // (count - i), goal=stronger)
+        sparser = yield from _thinned(progress, start, progress.left // (count - i), stronger)
         end = None if sparser is None else goal.candidate(sparser.w, sparser.margin)
     progress.ends += [] if end is None else [end]
     return status
@@ -211,14 +212,27 @@ def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
 def _ended(progress: Progress, best: Candidate | None, last: int) -> Generator[Request, Reply, Candidate | None]:
     """`best` finished; while nothing at all is valid, what is left until `last` is spent on reaching something."""
     left = last - progress.used
-    end = yield from finish(progress, best, left if best is not None and best.valid else left // 2)
+    end = yield from _thinned(progress, best, left if best is not None and best.valid else left // 2)
     nearest, left = progress.best, last - progress.used
     if nearest is None or nearest.valid or left <= 0:
         return end
     allowed = max(1, int((1 - FINISH_SHARE) * left))
     reached = reach(nearest, progress.goal, progress.setting.box, allowed, progress.aim.seed)
     nearest = yield from driven(progress, reached, ask_margins)
-    return (yield from finish(progress, nearest, last - progress.used))
+    return (yield from _thinned(progress, nearest, last - progress.used))
+
+
+def _thinned(
+    progress: Progress, start: Candidate | None, allowed: int, goal: Goal | None = None
+) -> Generator[Request, Reply, Candidate | None]:
+    """`start` finished and then, once it is valid, with as few features as do."""
+    last = progress.used + min(allowed, progress.left)
+    end = yield from finish(progress, start, allowed, goal=goal)
+    if end is None or not end.valid:
+        return end
+    box, rows, step = progress.setting.box, last - progress.used, progress.aim.radius
+    thinner = thin(end, progress.goal if goal is None else goal, box, pull_of(progress), rows, step=step)
+    return (yield from driven(progress, thinner, ask_scores))
 
 
 def finish(
