@@ -34,8 +34,8 @@ SILENCE = 4.0
 def cluster() -> Iterator[Any]:
     local: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 60}
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **local) as cluster,  # type: ignore[no-untyped-call]
-        Client(cluster) as client,  # type: ignore[no-untyped-call]
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **local) as cluster,
+        Client(cluster) as client,
     ):
         yield client
 
@@ -147,7 +147,7 @@ def test_a_scheduler_that_is_not_there_and_a_client_of_another_kind_are_told() -
         list(spread(abs, range(3), workers=Asynchronous()))
 
 
-class Asynchronous(Client):
+class Asynchronous(Client):  # type: ignore[misc]
     """A client that was made inside an event loop."""
 
     asynchronous = True

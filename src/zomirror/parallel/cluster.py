@@ -103,7 +103,7 @@ class ClusterCrew:
                 "expected Dask for workers='dask://...', found none: pip install 'zomirror[dask]'"
             ) from None
         try:
-            client: Any = Client(address, set_as_default=False, timeout=min(silence, 30.0))  # type: ignore[no-untyped-call]
+            client: Any = Client(address, set_as_default=False, timeout=min(silence, 30.0))
         except OSError as error:
             raise WorkerError(
                 f"expected a Dask scheduler at {address}, got {error}: start it, or correct it"
