@@ -265,6 +265,8 @@ def test_json_is_that_of_an_explanation_and_comes_back() -> None:
     assert json.loads(a.to_json())["kind"] == "PN"
     assert zm.Explanation.from_json(a.to_json()).valid == a.success
     assert a.words().split()[0] in "abc"
+    assert a._repr_html_().startswith("<figure>")
+    assert a._repr_html_().endswith(f"<p>{a.words()}</p></figure>"), "a notebook speaks of an attack"
     positive = zm.explain(MODELS["affine"], X[0], kind="PP", budget=300, rng=0)
     with pytest.raises(zm.DataError, match="PP"):
         zm.Attack.from_json(positive.to_json())

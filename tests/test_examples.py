@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
 
+import demo  # type: ignore[import-not-found]  # noqa: E402
 from queue_network import Network  # type: ignore[import-not-found]  # noqa: E402
 from tune_queue import tune  # type: ignore[import-not-found]  # noqa: E402
 
@@ -36,6 +38,17 @@ def test_digits_are_attacked(tmp_path: Path) -> None:
     pattern = r"\d is taken for \d with \d+ pixels? changed, l1 [\d.]+, [\d,]+ queries"
     assert all(re.match(pattern, line) for line in said)
     assert is_picture(tmp_path / "a.png")
+
+
+def test_the_demonstration_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, small in (("D", 500), ("BUDGET", 400), ("DIGITS", range(2))):
+        monkeypatch.setattr(demo, name, small)
+    monkeypatch.setattr(zm, "explain_many", partial(zm.explain_many, budget=200))
+    monkeypatch.setattr(sys, "argv", ["demo.py", "--out", str(tmp_path)])
+    demo.main()
+    assert is_picture(tmp_path / "sparse.png")
+    assert is_picture(tmp_path / "digits.png")
+    assert "Ten digits, explained" in (tmp_path / "digits.html").read_text()
 
 
 def test_a_cox_path_is_fitted(tmp_path: Path) -> None:

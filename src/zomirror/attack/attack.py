@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from zomirror.arrays import Array
 from zomirror.attack.search import search
-from zomirror.contrast.explanation import Explanation
+from zomirror.contrast.explanation import Explanation, as_html
 from zomirror.contrast.front import OPTIONS, find_many, find_one, refuse_unknown
 from zomirror.contrast.picture import counted
 from zomirror.contrast.progress import Callback
@@ -136,6 +136,9 @@ class Attack:
     def plot(self, **options: Any) -> Figure:
         """The input, the change, what the model saw and its scores, as a matplotlib Figure."""
         return self.explanation.plot(**{"title": self.words()} | options)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.plot(), self.words())
 
     def to_json(self) -> str:
         """Everything as JSON text, in the format of an explanation."""

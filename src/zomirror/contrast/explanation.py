@@ -111,10 +111,7 @@ class Explanation:
         return plot(self, **options)
 
     def _repr_html_(self) -> str:
-        from zomirror.contrast.plot import data_uri, plot
-
-        picture = data_uri(plot(self))
-        return f'<figure><img alt="{escape(self.words())}" src="{picture}"><p>{escape(self.words())}</p></figure>'
+        return as_html(self.plot(), self.words())
 
     def to_json(self) -> str:
         """Everything as JSON text; numbers keep every digit."""
@@ -132,6 +129,13 @@ class Explanation:
             feature_names=_names_of("feature_names", feature_names, self.x0.size) or self.feature_names,
             class_names=_names_of("class_names", class_names, self.scores_before.size) or self.class_names,
         )
+
+
+def as_html(picture: Figure, words: str) -> str:
+    """A picture and what it shows, for a notebook."""
+    from zomirror.contrast.plot import data_uri
+
+    return f'<figure><img alt="{escape(words)}" src="{data_uri(picture)}"><p>{escape(words)}</p></figure>'
 
 
 def as_names(name: str, given: object) -> tuple[str, ...] | None:
