@@ -71,7 +71,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Collect without tracing, once all of the core is imported: test files and frameworks are none of it."""
     for module in pkgutil.iter_modules(zm.__path__, "zomirror."):
         if not module.ispkg and module.name != "zomirror.__main__":
@@ -80,7 +80,7 @@ def pytest_collection() -> Iterator[None]:
     if tracing:
         tracing.stop()
     yield
-    if tracing:
+    if tracing and not session.config.pluginmanager.hasplugin("dsession"):  # who only deals tests out runs nothing of the core
         tracing.start()
 
 
