@@ -22,6 +22,13 @@ PACKAGES = {
     "peers": (*NUMBERS, "cma==4.5.0", "nevergrad==1.0.12", "nlopt==2.11.0"),
     "attackers": (*NUMBERS, "adversarial-robustness-toolbox==1.20.1", "foolbox==3.3.4", "onnxruntime==1.31.1"),
     "survival": (*NUMBERS, "scikit-survival==0.28.0"),
+    "explainers": (
+        "numpy==1.26.4",
+        "alibi[tensorflow]==0.9.6",
+        "tensorflow==2.14.1",
+        "onnx==1.16.1",
+        "click==8.1.8",  # spacy, which alibi imports, imports it without saying so
+    ),
 }
 ROOT = Path(__file__).resolve().parent.parent.parent
 

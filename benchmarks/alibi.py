@@ -1,0 +1,115 @@
+"""alibi's pertinent negatives of the bundled LeNet beside ours, on the same digits.
+
+The digits are those of explain.py, and ours are its results. alibi (CEM) runs in an environment of its own with the
+settings of its MNIST example and exact gradients: 10 x 1,000 iterations, which are some 20 million queries where it can
+only ask the model. It is run on probabilities, as it is documented, and on logits, which suit it better. Every answer
+is shown to the network again. Where alibi found nothing, the digit is left out of the medians, ours too.
+
+    python benchmarks/alibi.py                             what is missing in results/alibi.json, and prints the table
+    python benchmarks/alibi.py --scores logits --fresh     one of the two again
+    python benchmarks/alibi.py --quick                     prints the table of what is stored
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+from benchmarks.explain import digits
+from benchmarks.kit import peer_env
+from benchmarks.kit.machine import RESULTS, machine, store
+from numpy.typing import NDArray
+
+import zomirror as zm
+from zomirror import models
+
+SCORES = {"logits": 10, "probabilities": 2}
+"""What alibi is given, and of how many digits of each class."""
+COLUMNS = ("l1", "l2", "pixels")
+Row = dict[str, Any]
+
+
+def theirs(scores: str, indices: list[int], images: NDArray[np.float32]) -> list[Row]:
+    """What alibi finds for the digits."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "inputs.npz"
+        np.savez(path, images=images, logits=zm.as_classifier(models.path("lenet"))(images))
+        script = Path(peer_env.__file__).with_name("alibi_run.py")
+        arguments = (str(path), str(models.path("lenet")), scores)
+        reply = peer_env.run(script, *arguments, environment="explainers", timeout=4 * 3_600)
+    return rows_of(indices, images, np.array(reply["seen"], np.float32))
+
+
+def rows_of(indices: list[int], images: NDArray[np.float32], seen: NDArray[np.float32]) -> list[Row]:
+    """The answers as numbers, each shown to the network again."""
+    model = zm.as_classifier(models.path("lenet"))
+    changed = model(images).argmax(axis=1) != model(seen).argmax(axis=1)
+    rows = []
+    for i, index in enumerate(indices):
+        x = (seen[i] - images[i]).astype(np.float64)
+        size = {"l1": float(np.abs(x).sum()), "l2": float(np.linalg.norm(x)), "pixels": int(np.count_nonzero(x))}
+        # Where nothing was found there is no ink at all.
+        rows.append({"index": index, "valid": bool(changed[i] and seen[i].any())} | size)
+    return rows
+
+
+def table(stored: dict[str, list[Row]]) -> list[Row]:
+    """Medians of alibi, and ours on the same digits."""
+    own = json.loads((RESULTS / "explain.json").read_text())["digits"]["rows"]
+    mine = {row["index"]: row for row in own if row["kind"] == "PN"}
+    lines = []
+    for scores, rows in stored.items():
+        good = [row for row in rows if row["valid"]]
+        line: Row = {"scores": scores, "digits": len(rows), "valid": len(good) / len(rows)}
+        line["ours_valid"] = sum(mine[row["index"]]["valid"] for row in rows) / len(rows)
+        for column in COLUMNS if good else ():
+            ours = [mine[row["index"]][column] for row in good]
+            line[column] = statistics.median(row[column] for row in good)
+            line[f"ours_{column}"] = statistics.median(ours)
+            line[f"smaller_{column}"] = float(np.mean([a < row[column] for a, row in zip(ours, good, strict=True)]))
+        lines.append(line)
+    return lines
+
+
+def show(lines: list[Row]) -> None:
+    head = "".join(f"{name:>9}{'ours':>8}{'smaller':>9}" for name in COLUMNS)
+    print(f"{'alibi on':<14}{'digits':>7}{'valid':>7}{'ours':>6}{head}   medians")
+    for line in lines:
+        cells = [
+            f"{line[name]:>9.2f}{line[f'ours_{name}']:>8.2f}{line[f'smaller_{name}']:>9.0%}"
+            for name in COLUMNS
+            if name in line
+        ]
+        valid = f"{line['valid']:>7.0%}{line['ours_valid']:>6.0%}"
+        print(f"{line['scores']:<14}{line['digits']:>7}{valid}{''.join(cells)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scores", choices=tuple(SCORES))
+    parser.add_argument("--fresh", action="store_true", help="run again what is stored")
+    parser.add_argument("--quick", action="store_true", help="run nothing")
+    given = parser.parse_args()
+    path = RESULTS / "alibi.json"
+    stored: dict[str, list[Row]] = json.loads(path.read_text())["rows"] if path.exists() else {}
+    for scores, of_each in SCORES.items():
+        if given.quick or given.scores not in (None, scores) or (scores in stored and not given.fresh):
+            continue
+        chosen = list(digits(zm.as_classifier(models.path("lenet")), of_each))
+        stored[scores] = theirs(scores, [i for i, _ in chosen], np.stack([image for _, image in chosen]))
+        store("alibi", {"machine": machine(), "table": table(stored), "rows": stored})
+    show(table(stored))
+
+
+if __name__ == "__main__":
+    main()
