@@ -99,10 +99,10 @@ def optimality(loss: CoxLoss, b: Floats, l1: float, l2: float) -> float:
 
 @pytest.mark.no_cover
 def test_with_many_covariates_the_relevant_ones_are_found() -> None:
-    X, time, event, b = simulate(250, 200, 4, rng=3)
+    X, time, event, b = simulate(150, 100, 4, rng=3)
     loss = CoxLoss(X, time, event)
     l1 = 0.3 * strongest(loss)
-    path = cox_path(loss, [1.5 * l1, l1], budget=15_000, noise=0)
+    path = cox_path(loss, [1.5 * l1, l1], budget=8_000, noise=0)
     assert set(np.flatnonzero(b)) <= set(path.selected(1))
     assert optimality(loss, path.coefficients[1], l1, 0.0) < 0.02 * l1
 
