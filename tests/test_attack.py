@@ -298,6 +298,16 @@ def test_what_is_out_of_reach_is_said() -> None:
     assert "no success" in repr(a)
 
 
+def test_where_nothing_could_be_seen_nothing_is_changed() -> None:
+    dark, light = np.full(D, 0.1), np.full(D, 0.9)
+    brightness = Affine(np.stack([-np.ones(D), np.ones(D)]), np.array([D / 2, -D / 2]))
+    refused, _ = zm.attack_many(brightness, [dark, light], target=0, budget=200, rng=0, progress=False)
+    unseen = zm.attack(lambda batch: np.full((len(batch), 3), np.nan), dark, budget=200)
+    for a, status in ((refused, "ERROR"), (unseen, "NONFINITE")):
+        assert (a.success, a.status.name, a.nnz, a.l1_norm) == (False, status, 0, 0.0)
+        np.testing.assert_array_equal(a.adversarial, dark)
+
+
 def test_too_much_kappa_is_told_from_a_class_that_stays() -> None:
     a = zm.attack(MODELS["affine"], X[0], kappa=1e3, budget=300, rng=0)
     assert not a.success

@@ -88,10 +88,12 @@ def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request
 
 
 def chosen(progress: Progress) -> Candidate:
-    """The best point seen, or the start when nothing was; of several levels the sparsest valid end."""
+    """The best point seen, or x0 as it is when nothing was; of several levels the sparsest valid end."""
     if any(end.valid for end in progress.ends):
         return min(progress.ends, key=lambda end: (not end.valid, np.count_nonzero(end.w), end.fun))
-    return progress.best or Candidate(progress.setting.start, np.nan, np.nan, valid=False)
+    place = progress.setting
+    as_it_is = place.start if place.kind == "PP" else np.zeros_like(place.start)
+    return progress.best or Candidate(as_it_is, np.nan, np.nan, valid=False)
 
 
 def found(progress: Progress, status: Status, scores_after: NDArray[np.float64], note: str = "") -> Found:
