@@ -80,7 +80,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
     if tracing:
         tracing.stop()
     yield
-    if tracing and not session.config.pluginmanager.hasplugin("dsession"):  # who only deals tests out runs nothing of the core
+    # Who only deals the tests out runs nothing of the core.
+    if tracing and not session.config.pluginmanager.hasplugin("dsession"):
         tracing.start()
 
 
