@@ -1,4 +1,4 @@
-"""The figures in README.md and on two pages, made of benchmarks/results: what was not measured cannot get in there.
+"""The figures in README.md and on three pages, made of benchmarks/results: what was not measured cannot get in there.
 
 python benchmarks/readme.py      writes them anew, after a benchmark
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "docs" / "explain.md", ROOT / "docs" / "coming-from-alibi.md")
 """Where the medians of the digits stand beside those of others."""
-BEGIN, END = "<!-- figures: benchmarks/readme.py -->\n", "<!-- end of figures -->\n"
+APPLICATIONS = ROOT / "docs" / "applications.md"
+BEGIN, END = "<!-- figures: {} -->\n", "<!-- end of figures -->\n"
+NETWORKS = {"lenet": "LeNet, MNIST", "resnet20": "ResNet20, CIFAR-10"}
 HEAD = ("what", "measured", "`python benchmarks/...`")
 Row = tuple[str, str, str]
 
@@ -101,16 +104,53 @@ def figures() -> list[Row]:
     ]
 
 
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ["---"] * len(head), *rows))
+
+
 def table() -> str:
     """The rows in Markdown."""
-    rows = [HEAD, ("---",) * 3, *((what, measured, f"`{script}`") for what, measured, script in figures())]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return markdown(HEAD, ((what, measured, f"`{script}`") for what, measured, script in figures()))
 
 
-def put(text: str) -> str:
-    """The README with the table as it is now."""
-    before, rest = text.split(BEGIN)
-    return before + BEGIN + "\n" + table() + "\n" + END + rest.split(END)[1]
+def attack_table() -> str:
+    """Every attack on every network; what was not measured, or never succeeded, stays empty."""
+    head = ("network", "attack", "images", "success", "l1", "l2", "changed pixels", "queries", "the first after")
+    columns = {"l1": ".1f", "l2": ".2f", "changed": ",.0f", "queries": ",.0f", "first": ",.0f"}
+    columns |= {"ours_at_theirs": ",.0f", "theirs": ",.0f"}
+    rows = [
+        [NETWORKS[line["model"]], line["attack"], str(line["images"]), f"{line['success']:.0%}"]
+        + [format(line[key], form) if key in line else "" for key, form in columns.items()]
+        for line in read("attack")["table"]
+        if line["images"]
+    ]
+    return markdown((*head, "ours at theirs", "theirs"), rows)
+
+
+def photograph_table() -> str:
+    """PN and PP of every photograph."""
+    head = ("photograph", "PN: queries", "pixels", "l1", "l2", "PP: queries", "part of the picture", "seconds")
+    rows = [
+        [line["name"]]
+        + [
+            f"{line['PN'][key]:{form}}"
+            for key, form in (("queries", ","), ("pixels", ","), ("l1", ".1f"), ("l2", ".2f"))
+        ]
+        + [f"{line['PP']['queries']:,}", f"{line['PP']['part']:.1%}", f"{line['seconds']:.0f}"]
+        for line in read("imagenet")
+    ]
+    return markdown(head, rows)
+
+
+def put(text: str, name: str = "benchmarks/readme.py", content: Callable[[], str] = table) -> str:
+    """A page with the table of that name as it is now."""
+    before, rest = text.split(BEGIN.format(name))
+    return before + BEGIN.format(name) + "\n" + content() + "\n" + END + rest.split(END, 1)[1]
+
+
+def applied(text: str) -> str:
+    """The page of the applications with its tables as they are now."""
+    return put(put(text, "attacks", attack_table), "photographs", photograph_table)
 
 
 def beside_others(text: str) -> str:
@@ -128,4 +168,5 @@ def beside_others(text: str) -> str:
 if __name__ == "__main__":
     for page in PAGES:
         page.write_text(beside_others(page.read_text(encoding="utf-8")), encoding="utf-8")
+    APPLICATIONS.write_text(applied(APPLICATIONS.read_text(encoding="utf-8")), encoding="utf-8")
     README.write_text(put(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -37,6 +37,12 @@ def test_the_pages_say_the_same(readme: ModuleType) -> None:
         assert readme.beside_others(text.replace(" of 100 |", " of 99 |", 1)) == text
 
 
+def test_the_page_of_the_applications_says_the_same(readme: ModuleType) -> None:
+    text = readme.APPLICATIONS.read_text(encoding="utf-8")
+    assert readme.applied(text) == text
+    assert readme.applied(text.replace("| zomirror |", "| somebody |")) == text
+
+
 def test_a_number_that_drifts_is_put_right(readme: ModuleType) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     first = re.search(r"[\d,]+ queries", readme.table())
