@@ -9,7 +9,7 @@ answer is checked by asking the model again outside, and its queries are counted
     python benchmarks/explain.py              100 digits, PP and PN; writes the digits of results/explain.json
     python benchmarks/explain.py --tabular    12 models, 50 rows each; writes the tables of results/explain.json
     python benchmarks/explain.py --tabular --model linear      one of them only
-    python benchmarks/explain.py --front      PN of 20 digits under several weights of l1 and l2; writes the front
+    python benchmarks/explain.py --front      PN of the same digits under other weights of l1 and l2; writes the front
     python benchmarks/explain.py --quick      ten digits (with --tabular: five rows of each model), prints only
 """
 
@@ -43,8 +43,8 @@ FIRST = 7_000
 TOGETHER = 10
 """Digits that share their batches. Of a table all rows do: a forest takes as long for one row as for a hundred."""
 KINDS = ("PN", "PP")
-FRONT = ((0.1, 0.1), (0.1, 0.3), (0.1, 1.0), (0.05, 1.0))
-"""Weights (l1, l2) from few dark pixels to many faint ones."""
+FRONT = ((0.1, 0.2), (0.1, 1.0))
+"""Weights (l1, l2) beside the default ones, towards more and fainter pixels."""
 Array = NDArray[Any]
 
 OTHERS = (
@@ -346,11 +346,11 @@ def main() -> None:
         return
     if options.front:
         lines = []
-        for medians_of in front(1 if options.quick else 2):
+        for medians_of in front(1 if options.quick else 10):
             print(" ".join(f"{name} {value}" for name, value in medians_of.items()), flush=True)
             lines.append(medians_of)
-        if not options.quick:
-            store("front", {"table": lines})
+            if not options.quick:
+                store("front", {"table": lines})
         return
     rows, seconds = digit_rows(1 if options.quick else 10)
     table = medians(rows)
