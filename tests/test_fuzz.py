@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import zomirror as zm
 
-CALLS = int(os.environ.get("ZOMIRROR_FUZZ", "600"))
+CALLS = int(os.environ.get("ZOMIRROR_FUZZ", "300"))
 HEALTHY = (HealthCheck.too_slow, HealthCheck.large_base_example, HealthCheck.data_too_large)
 LONGEST = 30.0  # seconds of one call on a busy machine: a hang takes longer
 
