@@ -45,7 +45,22 @@ AROUND = (
 )
 APART = ("contrast_linear", "docs", "notebooks", "parallel")
 """A worker takes one test of these files at a time, and all other files whole: what they set up and keep is dear."""
-FIRST = (*APART, "site", "experiments", "durable", "dask", "kserve", "attack", "cli", "contrast", "cox", "classifier")
+FIRST = (
+    *(*APART, "site", "experiments", "durable", "dask", "kserve", "attack", "cli", "contrast", "cox", "classifier"),
+    *(
+        "runs",
+        "training",
+        "testing",
+        "theory",
+        "terminal",
+        "survey",
+        "command",
+        "examples",
+        "datasets",
+        "fuzz",
+        "faults",
+    ),
+)
 """Begun first, so that nothing long is left for the end."""
 
 
