@@ -390,9 +390,9 @@ def test_a_slow_black_box_reserves_one_batch_and_syncs_its_values(path: Path, mo
 
 def test_journals_side_by_side_share_the_time(path: Path) -> None:
     pace = Pace()
-    pace.cost = 0.004
+    pace.cost = 0.01
     alone = pace.interval
-    assert alone == pytest.approx(0.256)
+    assert alone == pytest.approx(0.64)
     pace.members = 10
     assert pace.interval == pytest.approx(10 * alone)
     one = session(path, pace=pace)

@@ -12,8 +12,8 @@ at once.
 **What a crash costs.** A killed process (SIGKILL, out of memory, os._exit) loses nothing that it has written, for
 the pages belong to the kernel: the STARTs then tell exactly what was sent, and only the batch in flight is lost,
 however wide the window. A machine that goes down may lose what was not yet synced, STARTs included: then the whole
-window counts as sent, and values since the last sync are lost, both at most what fits between two syncs (a fraction of
-a second), or one batch. The two are told apart by the boot identifier of the kernel, written at the head of each
+window counts as sent, and values since the last sync are lost, both at most what fits between two syncs (about a
+second), or one batch. The two are told apart by the boot identifier of the kernel, written at the head of each
 session; where it is unknown, on another host, or if the file is shorter than its last reservation says, the careful
 reading is taken.
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 MOST_BATCH = 1 << 26  # rows sent at once
 _SHARE = 64  # at most 1 / _SHARE of the time is spent in syncs
+_OFTEN = 0.5  # seconds between two syncs, at least: each also slows what runs beside it
 _SLACK = 2 * MOST_TEXT  # always free behind the answers: the next reservation, a note of loss, the end of the session
 _BLOCK = 1 << 20
 _sync = getattr(os, "fdatasync", os.fsync)
@@ -59,7 +60,7 @@ class Pace:
     @property
     def interval(self) -> float:
         """Seconds between two syncs of one journal."""
-        return min(10.0, max(0.2, _SHARE * self.cost * max(1, self.members)))
+        return min(10.0, max(_OFTEN, _SHARE * self.cost * max(1, self.members)))
 
     def took(self, seconds: float) -> None:
         """Learn from one sync."""
@@ -92,7 +93,8 @@ class Journal:
         self._pace = pace or Pace()
         self._max_sent = max_sent
         self._batches = 1
-        self._reserved = self._synced = time.monotonic()
+        self._reserved = time.monotonic()
+        self._due = self._reserved + 2 * self._pace.interval
         self._sent_then = self._ledger.sent
 
     @property
@@ -137,7 +139,7 @@ class Journal:
                     self._append(Kind.VALUES, part.size, self._ledger.position + part.size, payload=part.tobytes())
                 else:
                     self._append(Kind.ASIDE, part.size, beside, payload=part.tobytes())
-            if time.monotonic() - self._synced > 2 * self._pace.interval:
+            if time.monotonic() > self._due:
                 self.sync()
 
     def lose(self, reason: str) -> None:
@@ -156,8 +158,9 @@ class Journal:
             except OSError as error:
                 self._broken = f"{self._what} could not be forced to the disk"
                 raise refusal(self._what, error) from error
-            self._synced = time.monotonic()
-            self._pace.took(self._synced - started)
+            now = time.monotonic()
+            self._pace.took(now - started)
+            self._due = now + 2 * self._pace.interval
 
     def close(self) -> None:
         """End the session: what was reserved and not sent is free again. Closing twice is allowed."""

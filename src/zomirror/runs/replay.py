@@ -33,7 +33,7 @@ class Replay:
 
     def beside(self, position: int) -> int:
         """How many rows were recorded beside the trajectory up to this position."""
-        return sum(rows for at, rows in self._beside.items() if at <= position)
+        return sum(rows for at, rows in self._beside.items() if at <= position) if self._beside else 0
 
     def skip(self, offset: int, position: int) -> None:
         """Go on from a place that a checkpoint knows."""
