@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ PAGES = (ROOT / "docs" / "explain.md", ROOT / "docs" / "coming-from-alibi.md")
 """Where the medians of the digits stand beside those of others."""
 APPLICATIONS = ROOT / "docs" / "applications.md"
 BEGIN, END = "<!-- figures: {} -->\n", "<!-- end of figures -->\n"
-NETWORKS = {"lenet": "LeNet, MNIST", "resnet20": "ResNet20, CIFAR-10"}
 HEAD = ("what", "measured", "`python benchmarks/...`")
 Row = tuple[str, str, str]
 
@@ -113,18 +113,18 @@ def table() -> str:
     return markdown(HEAD, ((what, measured, f"`{script}`") for what, measured, script in figures()))
 
 
-def attack_table() -> str:
-    """Every attack on every network; what was not measured, or never succeeded, stays empty."""
-    head = ("network", "attack", "images", "success", "l1", "l2", "changed pixels", "queries", "the first after")
+def attack_table(model: str) -> str:
+    """Every attack on a network; what was not measured, or never succeeded, stays empty."""
     columns = {"l1": ".1f", "l2": ".2f", "changed": ",.0f", "queries": ",.0f", "first": ",.0f"}
     columns |= {"ours_at_theirs": ",.0f", "theirs": ",.0f"}
     rows = [
-        [NETWORKS[line["model"]], line["attack"], str(line["images"]), f"{line['success']:.0%}"]
+        [line["attack"], str(line["images"]), f"{line['success']:.0%}"]
         + [format(line[key], form) if key in line else "" for key, form in columns.items()]
         for line in read("attack")["table"]
-        if line["images"]
+        if line["model"] == model and line["images"]
     ]
-    return markdown((*head, "ours at theirs", "theirs"), rows)
+    names = ("l1", "l2", "pixels", "queries", "first", "ours at theirs", "theirs")
+    return markdown(("attack", "images", "success", *names), rows)
 
 
 def photograph_table() -> str:
@@ -150,7 +150,9 @@ def put(text: str, name: str = "benchmarks/readme.py", content: Callable[[], str
 
 def applied(text: str) -> str:
     """The page of the applications with its tables as they are now."""
-    return put(put(text, "attacks", attack_table), "photographs", photograph_table)
+    for model in ("lenet", "resnet20"):
+        text = put(text, f"attacks on {model}", partial(attack_table, model))
+    return put(text, "photographs", photograph_table)
 
 
 def beside_others(text: str) -> str:
