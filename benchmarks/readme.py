@@ -116,14 +116,14 @@ def table() -> str:
 def attack_table(model: str) -> str:
     """Every attack on a network; what was not measured, or never succeeded, stays empty."""
     columns = {"l1": ".1f", "l2": ".2f", "changed": ",.0f", "queries": ",.0f", "first": ",.0f"}
-    columns |= {"ours_at_theirs": ",.0f", "theirs": ",.0f"}
     rows = [
         [line["attack"], str(line["images"]), f"{line['success']:.0%}"]
         + [format(line[key], form) if key in line else "" for key, form in columns.items()]
+        + [f"{line['ours_at_theirs']:,.0f} / {line['theirs']:,.0f}" if "theirs" in line else ""]
         for line in read("attack")["table"]
         if line["model"] == model and line["images"]
     ]
-    names = ("l1", "l2", "pixels", "queries", "first", "ours at theirs", "theirs")
+    names = ("l1", "l2", "pixels", "queries", "first", "ours / theirs")
     return markdown(("attack", "images", "success", *names), rows)
 
 
