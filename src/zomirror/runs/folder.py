@@ -61,10 +61,7 @@ def check_path(path: str | os.PathLike[str]) -> Path:
 
 def write_all(fd: int, data: bytes | memoryview, offset: int) -> None:
     """Write every byte of `data` at `offset`; the operating system may take it in pieces."""
-    done = os.pwrite(fd, data, offset)
-    if done == len(data):
-        return
-    view, offset = memoryview(data)[done:], offset + done
+    view = memoryview(data)
     while view:
         done = os.pwrite(fd, view, offset)
         view, offset = view[done:], offset + done
