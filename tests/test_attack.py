@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 import zomirror as zm
 from tests.command import call, here
@@ -71,6 +70,8 @@ def least_l1(model: Affine, x0: Any, rival: int) -> float:
     label = label_of(model, x0)
     slope = model.weights[rival] - model.weights[label]
     gap = float(slope @ x0 + model.bias[rival] - model.bias[label])
+    from scipy.optimize import linprog
+
     found = linprog(
         np.ones(2 * x0.size),
         A_ub=-np.concatenate([slope, -slope])[None],

@@ -6,27 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import KMeans
-from sklearn.datasets import load_breast_cancer, load_wine
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    BaggingClassifier,
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-    VotingClassifier,
-)
-from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from zomirror.classifiers import Sklearn, Stepped, radius_hint
@@ -34,29 +13,36 @@ from zomirror.classifiers.trees import thresholds
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 
 TREES = [
-    DecisionTreeClassifier(random_state=0),
-    RandomForestClassifier(12, random_state=0),
-    ExtraTreesClassifier(12, random_state=0),
-    GradientBoostingClassifier(n_estimators=12, random_state=0),
-    HistGradientBoostingClassifier(max_iter=12, random_state=0),
-    AdaBoostClassifier(n_estimators=5, random_state=0),
-    BaggingClassifier(DecisionTreeClassifier(max_depth=3), 5, max_features=0.5, random_state=0),
-    VotingClassifier(
-        [("a", DecisionTreeClassifier(random_state=0)), ("b", ExtraTreesClassifier(5, random_state=0))], voting="soft"
-    ),
+    "DecisionTreeClassifier",
+    "RandomForestClassifier",
+    "ExtraTreesClassifier",
+    "GradientBoostingClassifier",
+    "HistGradientBoostingClassifier",
+    "AdaBoostClassifier",
+    "BaggingClassifier",
+    "VotingClassifier",
 ]
 OTHERS = [
-    make_pipeline(StandardScaler(), LogisticRegression()),
-    make_pipeline(StandardScaler(), SVC()),
-    make_pipeline(StandardScaler(), LinearSVC()),
-    make_pipeline(StandardScaler(), MLPClassifier((8,), max_iter=2000, random_state=0)),
-    make_pipeline(StandardScaler(), KNeighborsClassifier()),
-    make_pipeline(StandardScaler(), RandomForestClassifier(12, random_state=0)),
-    GridSearchCV(make_pipeline(StandardScaler(), RidgeClassifier()), {"ridgeclassifier__alpha": [0.1, 1.0]}),
-    GaussianNB(),
-    CalibratedClassifierCV(GaussianNB()),
-]  # fmt: skip
-SETS = [load_breast_cancer(return_X_y=True), load_wine(return_X_y=True)]
+    "StandardScaler+LogisticRegression",
+    "StandardScaler+SVC",
+    "StandardScaler+LinearSVC",
+    "StandardScaler+MLPClassifier",
+    "StandardScaler+KNeighborsClassifier",
+    "StandardScaler+RandomForestClassifier",
+    "GridSearchCV",
+    "GaussianNB",
+    "CalibratedClassifierCV",
+]
+sk: Any = None
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _scikit_learn() -> None:
+    """Imported by the worker that runs these tests, and not by all that collect them."""
+    global sk
+    from tests import sklearn_models as sk
+
+    assert list(sk.BY_NAME) == TREES + OTHERS
 
 
 @pytest.fixture(autouse=True)
@@ -66,56 +52,53 @@ def one_thread():
         yield
 
 
-def name(model: Any) -> str:
-    return "+".join(type(step).__name__ for step in getattr(model, "named_steps", {0: model}).values())
-
-
-@pytest.mark.parametrize(("X", "y"), SETS, ids=["two classes", "three classes"])
-@pytest.mark.parametrize("model", TREES + OTHERS, ids=name)
-def test_the_largest_score_is_the_prediction(model, X, y):
+@pytest.mark.parametrize("data", [0, 1], ids=["two classes", "three classes"])
+@pytest.mark.parametrize("name", TREES + OTHERS)
+def test_the_largest_score_is_the_prediction(name, data):
+    model, (X, y) = sk.BY_NAME[name], sk.SETS[data]
     model.fit(X, y)
     scores = Sklearn(model)(X)
     assert scores.shape == (len(X), len(model.classes_))
     assert np.isfinite(scores).all()
     agree = model.classes_[scores.argmax(axis=1)] == model.predict(X)
     # libsvm predicts by votes of pairs, which differ from the largest score at a few points near a boundary
-    assert agree.mean() >= (0.98 if "SVC" in name(model) else 1.0)
+    assert agree.mean() >= (0.98 if "SVC" in name else 1.0)
 
 
 def test_images_are_flattened():
-    X, y = SETS[1]
-    model = RidgeClassifier().fit(X[:, :12], y)
+    X, y = sk.SETS[1]
+    model = sk.RidgeClassifier().fit(X[:, :12], y)
     np.testing.assert_array_equal(Sklearn(model)(X[:, :12].reshape(-1, 3, 4)), model.decision_function(X[:, :12]))
 
 
 def test_a_binary_decision_becomes_two_columns():
-    X, y = SETS[0]
-    model = make_pipeline(StandardScaler(), LinearSVC()).fit(X, y)
+    X, y = sk.SETS[0]
+    model = sk.make_pipeline(sk.StandardScaler(), sk.LinearSVC()).fit(X, y)
     s = model.decision_function(X)
     np.testing.assert_array_equal(Sklearn(model)(X), np.column_stack([-s, s]))
 
 
 def test_what_is_asked_is_the_first_that_does_not_saturate():
-    X, y = SETS[1]
+    X, y = sk.SETS[1]
     choices = {
-        "decision_function": [OTHERS[0], OTHERS[1], TREES[3], TREES[4], OTHERS[6]],
-        "predict_log_proba": [OTHERS[3], OTHERS[7]],
-        "predict_proba": [TREES[0], TREES[1], TREES[7], OTHERS[4], OTHERS[5], OTHERS[8]],
+        "decision_function": [sk.OTHERS[0], sk.OTHERS[1], sk.TREES[3], sk.TREES[4], sk.OTHERS[6]],
+        "predict_log_proba": [sk.OTHERS[3], sk.OTHERS[7]],
+        "predict_proba": [sk.TREES[0], sk.TREES[1], sk.TREES[7], sk.OTHERS[4], sk.OTHERS[5], sk.OTHERS[8]],
     }
     for method, models in choices.items():
         for model in models:
             assert Sklearn(model.fit(X, y)).method == method
-    forced = Sklearn(OTHERS[0], method="predict_proba")
-    np.testing.assert_array_equal(forced(X), OTHERS[0].predict_proba(X))
+    forced = Sklearn(sk.OTHERS[0], method="predict_proba")
+    np.testing.assert_array_equal(forced(X), sk.OTHERS[0].predict_proba(X))
     with pytest.raises(
         ArgumentError, match=r"expected an estimator with decision_function, got RandomForestClassifier"
     ):
-        Sklearn(TREES[1], method="decision_function")
+        Sklearn(sk.TREES[1], method="decision_function")
 
 
 def test_a_probability_of_zero_has_a_finite_logarithm():
-    X, y = SETS[0]
-    model = make_pipeline(StandardScaler(), MLPClassifier((8,), max_iter=2000, random_state=0)).fit(X, y)
+    X, y = sk.SETS[0]
+    model = sk.make_pipeline(sk.StandardScaler(), sk.MLPClassifier((8,), max_iter=2000, random_state=0)).fit(X, y)
     far = X[:4] + 1e6 * np.array([[1.0], [-1.0], [2.0], [-2.0]])
     assert (model.predict_proba(far) == 0).any()
     scores = Sklearn(model)(far)
@@ -124,8 +107,8 @@ def test_a_probability_of_zero_has_a_finite_logarithm():
 
 
 def test_a_fit_on_named_columns_is_asked_without_a_warning():
-    X, y = SETS[1]
-    model = RidgeClassifier().fit(X, y)
+    X, y = sk.SETS[1]
+    model = sk.RidgeClassifier().fit(X, y)
     plain = Sklearn(model)(X)
     model.feature_names_in_ = np.array([f"f{i}" for i in range(X.shape[1])], dtype=object)
     with pytest.warns(UserWarning, match="valid feature names"):
@@ -134,37 +117,41 @@ def test_a_fit_on_named_columns_is_asked_without_a_warning():
 
 
 def test_models_that_cannot_be_asked_are_refused_at_once():
-    X, y = SETS[1]
+    from sklearn.cluster import KMeans
+    from sklearn.linear_model import LinearRegression
+
+    X, y = sk.SETS[1]
     with pytest.raises(ArgumentTypeError, match="expected estimator a scikit-learn classifier, got int"):
         Sklearn(3)
     for unfitted in (
-        RandomForestClassifier(),
-        make_pipeline(StandardScaler(), SVC()),
-        GridSearchCV(SVC(), {"C": [1.0]}),
+        sk.RandomForestClassifier(),
+        sk.make_pipeline(sk.StandardScaler(), sk.SVC()),
+        sk.GridSearchCV(sk.SVC(), {"C": [1.0]}),
     ):
         with pytest.raises(ArgumentError, match="expected a fitted classifier"):
             Sklearn(unfitted)
     for other in (LinearRegression().fit(X, y), KMeans(2, n_init=1).fit(X)):
         with pytest.raises(ArgumentError, match="expected a fitted classifier"):
             Sklearn(other)
-    pairs = make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo")).fit(X, y)
+    pairs = sk.make_pipeline(sk.StandardScaler(), sk.SVC(decision_function_shape="ovo")).fit(X, y)
     with pytest.raises(ArgumentError, match="set decision_function_shape='ovr'"):
         Sklearn(pairs)
 
 
 def test_bad_input_is_refused():
-    X, y = SETS[1]
-    classifier = Sklearn(TREES[0].fit(X, y))
+    X, y = sk.SETS[1]
+    classifier = Sklearn(sk.TREES[0].fit(X, y))
     with pytest.raises(ArgumentError, match=r"expected 13 features per input, got 12 \(batch of shape \(178, 12\)\)"):
         classifier(X[:, :12])
     with pytest.raises(OracleError, match=r"DecisionTreeClassifier.predict_proba failed on a batch of shape \(2, 13\)"):
         classifier(np.full((2, 13), np.inf))
 
 
-@pytest.mark.parametrize("model", TREES, ids=name)
-def test_scores_change_exactly_at_the_thresholds(model):
+@pytest.mark.parametrize("name", TREES)
+def test_scores_change_exactly_at_the_thresholds(name):
     """Moving one feature changes the scores only across a threshold, and the thresholds are all there."""
-    X, y = SETS[1]
+    model = sk.BY_NAME[name]
+    X, y = sk.SETS[1]
     splits = thresholds(model.fit(X, y))
     assert splits is not None
     feature, threshold = splits
@@ -183,9 +170,10 @@ def test_scores_change_exactly_at_the_thresholds(model):
     assert jumps >= 5
 
 
-@pytest.mark.parametrize("model", TREES, ids=name)
-def test_the_radius_crosses_half_of_the_thresholds_of_each_feature(model):
-    X, y = SETS[0]
+@pytest.mark.parametrize("name", TREES)
+def test_the_radius_crosses_half_of_the_thresholds_of_each_feature(name):
+    model = sk.BY_NAME[name]
+    X, y = sk.SETS[0]
     classifier = Sklearn(model.fit(X, y))
     assert isinstance(classifier, Stepped)
     splits = thresholds(model)
@@ -205,8 +193,8 @@ def test_the_radius_crosses_half_of_the_thresholds_of_each_feature(model):
 
 
 def test_a_radius_sees_what_an_infinitesimal_one_does_not():
-    X, y = SETS[0]
-    classifier = Sklearn(RandomForestClassifier(50, random_state=0).fit(X, y))
+    X, y = sk.SETS[0]
+    classifier = Sklearn(sk.RandomForestClassifier(50, random_state=0).fit(X, y))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(50, X.shape[1]))
     for x0 in X[:5]:
         radius = radius_hint(classifier, x0)
@@ -216,13 +204,13 @@ def test_a_radius_sees_what_an_infinitesimal_one_does_not():
 
 
 def test_nothing_is_said_of_steps_behind_a_transformer_or_in_a_mixture():
-    X, y = SETS[1]
-    mixed = VotingClassifier([("tree", DecisionTreeClassifier()), ("bayes", GaussianNB())], voting="soft")
-    for model in (mixed, OTHERS[5], GaussianNB(), DecisionTreeClassifier(max_depth=1)):
+    X, y = sk.SETS[1]
+    mixed = sk.VotingClassifier([("tree", sk.DecisionTreeClassifier()), ("bayes", sk.GaussianNB())], voting="soft")
+    for model in (mixed, sk.OTHERS[5], sk.GaussianNB(), sk.DecisionTreeClassifier(max_depth=1)):
         model.fit(X, y)
     assert radius_hint(Sklearn(mixed), X[0]) is None
-    assert radius_hint(Sklearn(OTHERS[5]), X[0]) is None
-    stump = DecisionTreeClassifier(max_depth=1).fit(np.zeros((4, 2)), [0, 1, 0, 1])  # never split
+    assert radius_hint(Sklearn(sk.OTHERS[5]), X[0]) is None
+    stump = sk.DecisionTreeClassifier(max_depth=1).fit(np.zeros((4, 2)), [0, 1, 0, 1])  # never split
     assert radius_hint(Sklearn(stump), np.zeros(2)) is None
-    searched = GridSearchCV(RandomForestClassifier(3, random_state=0), {"max_depth": [2]}).fit(X, y)
+    searched = sk.GridSearchCV(sk.RandomForestClassifier(3, random_state=0), {"max_depth": [2]}).fit(X, y)
     assert radius_hint(Sklearn(searched), X[0]) is not None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 
 from zomirror.classifiers import Torch
 from zomirror.errors import ArgumentTypeError, OracleError
@@ -15,24 +16,40 @@ from zomirror.errors import ArgumentTypeError, OracleError
 X = np.random.default_rng(3).normal(size=(6, 4)).astype(np.float32)
 
 
-class Probe(torch.nn.Module):
-    """Records how it was asked."""
+if TYPE_CHECKING:
+    import torch
 
-    def __init__(self, dtype: torch.dtype = torch.float32) -> None:
-        super().__init__()
-        self.layer = torch.nn.Linear(4, 3, dtype=dtype)
-        self.dropout = torch.nn.Dropout(0.5)
-        self.seen: list[tuple[bool, bool, torch.dtype]] = []
 
-    def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        self.seen.append((self.dropout.training, torch.is_grad_enabled(), batch.dtype))
-        scores: torch.Tensor = self.dropout(self.layer(batch))
-        return scores
+@pytest.fixture(autouse=True, scope="module")
+def _torch() -> None:
+    """Imported by the worker that runs these tests, and not by all that collect them: it takes two seconds."""
+    global torch
+    import torch
+
+
+def probe_class() -> Any:
+    """A module that records how it was asked."""
+
+    class Probe(torch.nn.Module):
+        def __init__(self, dtype: torch.dtype = torch.float32) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 3, dtype=dtype)
+            self.dropout = torch.nn.Dropout(0.5)
+            self.seen: list[tuple[bool, bool, torch.dtype]] = []
+            self.before: Callable[[torch.Tensor], None] = lambda _batch: None
+
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            self.before(batch)
+            self.seen.append((self.dropout.training, torch.is_grad_enabled(), batch.dtype))
+            scores: torch.Tensor = self.dropout(self.layer(batch))
+            return scores
+
+    return Probe
 
 
 def test_eval_mode_while_asked_and_every_mode_restored():
     """A module in training with one frozen part gets exactly that back, also when it raises."""
-    probe = Probe().train()
+    probe = probe_class()().train()
     probe.layer.eval()
     classifier = Torch(probe)
     np.testing.assert_array_equal(classifier(X), classifier(X))
@@ -45,7 +62,7 @@ def test_eval_mode_while_asked_and_every_mode_restored():
 
 
 def test_a_module_in_eval_mode_stays_in_it():
-    probe = Probe().eval()
+    probe = probe_class()().eval()
     Torch(probe)(X)
     assert not any(part.training for part in probe.modules())
 
@@ -53,18 +70,16 @@ def test_a_module_in_eval_mode_stays_in_it():
 def test_threads_that_ask_at_once_all_see_eval_mode():
     """The modes come back with the last answer only: none of the threads may meet dropout."""
 
-    class Slow(Probe):
-        barrier = threading.Barrier(2, timeout=20)
+    first_done, both = threading.Event(), threading.Barrier(2, timeout=20)
+    slow = probe_class()().train()
 
-        def forward(self, batch: torch.Tensor) -> torch.Tensor:
-            if len(self.seen) < 2:
-                self.barrier.wait()  # both are inside now
-            if float(batch[0, 0]) > 0:
-                first_done.wait(20)
-            return super().forward(batch)
+    def wait(batch: torch.Tensor) -> None:
+        if len(slow.seen) < 2:
+            both.wait()  # both are inside now
+        if float(batch[0, 0]) > 0:
+            first_done.wait(20)
 
-    first_done = threading.Event()
-    slow = Slow().train()
+    slow.before = wait
     classifier = Torch(slow)
     with ThreadPoolExecutor(2) as pool:
         early = pool.submit(classifier, -np.ones((2, 4), np.float32))
@@ -80,19 +95,19 @@ def test_threads_that_ask_at_once_all_see_eval_mode():
 @pytest.mark.parametrize(
     ("dtype", "out"),
     [
-        (torch.float32, np.float32),
-        (torch.float64, np.float64),
-        (torch.float16, np.float32),
-        (torch.bfloat16, np.float32),
+        ("float32", np.float32),
+        ("float64", np.float64),
+        ("float16", np.float32),
+        ("bfloat16", np.float32),
     ],
 )
 @pytest.mark.parametrize("given", [np.float32, np.float64, np.int64])
 def test_input_is_cast_to_the_dtype_of_the_weights(dtype, out, given):
-    probe = Probe(dtype)
+    probe = probe_class()(getattr(torch, dtype))
     scores = Torch(probe)(X.astype(given))
-    assert probe.seen[0][2] == dtype
+    assert probe.seen[0][2] == getattr(torch, dtype)
     assert scores.dtype == out
-    assert {one.dtype for one in probe.parameters()} == {dtype}
+    assert {one.dtype for one in probe.parameters()} == {getattr(torch, dtype)}
 
 
 def test_a_module_without_weights_is_given_what_comes():
@@ -124,7 +139,7 @@ def test_a_batch_that_fits_is_not_copied_unless_it_is_read_only():
 
 def test_a_compiled_graph_is_asked_too():
     batch = torch.export.Dim("batch", min=2)
-    exported = torch.export.export(Probe().layer, (torch.zeros(3, 4),), dynamic_shapes=({0: batch},)).module()
+    exported = torch.export.export(probe_class()().layer, (torch.zeros(3, 4),), dynamic_shapes=({0: batch},)).module()
     np.testing.assert_allclose(Torch(exported)(X), exported(torch.from_numpy(X)).detach().numpy(), rtol=1e-6)
 
 

@@ -7,20 +7,30 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
-from sklearn.linear_model import LogisticRegression
 
 from tests.onnx_models import WEIGHTS, linear
 from zomirror.classifiers import Function, Onnx, Sklearn, Stepped, Torch, as_classifier, radius_hint
 from zomirror.classifiers.protocol import check_scores
 from zomirror.errors import ArgumentError, ArgumentTypeError, DataError, OracleError, ZomirrorError
 
+if TYPE_CHECKING:
+    import torch
+    from sklearn.linear_model import LogisticRegression
+
 W = WEIGHTS.astype(np.float32)
 X = np.random.default_rng(2).normal(size=(11, 4)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _frameworks() -> None:
+    """Imported by the worker that runs these tests, and not by all that collect them: they take three seconds."""
+    global LogisticRegression, torch
+    import torch
+    from sklearn.linear_model import LogisticRegression
 
 
 def predict(batch: Any) -> Any:
@@ -115,11 +125,12 @@ class TestEveryAdapter:
         (np.eye(3, dtype=int), np.float64),
         (np.eye(3, dtype=bool), np.float64),
         (np.eye(3).tolist(), np.float64),
-        (torch.eye(3), np.float32),
+        (lambda: torch.eye(3), np.float32),
         (np.full((3, 3), np.nan), np.float64),
     ],
 )
 def test_real_scores_come_through(values, dtype):
+    values = values() if callable(values) else values
     scores = check_scores(values, 3)
     assert scores.dtype == dtype
     np.testing.assert_array_equal(scores, np.asarray(values, dtype))
@@ -140,10 +151,11 @@ def test_real_scores_come_through(values, dtype):
         (np.zeros((3, 2), complex), "expected real scores, got dtype complex128"),
         (np.array([["a", "b"]] * 3), "expected real scores, got dtype <U1"),
         (np.array([[None, 1]] * 3), "expected real scores, got dtype object"),
-        (torch.zeros(3, 2, requires_grad=True), "expected scores that numpy can read, got Tensor"),
+        (lambda: torch.zeros(3, 2, requires_grad=True), "expected scores that numpy can read, got Tensor"),
     ],
 )
 def test_other_scores_are_refused(values, message):
+    values = values() if callable(values) else values
     with pytest.raises(OracleError, match=message):
         Function(lambda batch: values)(X[:3])
 

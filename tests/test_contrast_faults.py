@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
 
 import zomirror as zm
 from tests import onnx_models
@@ -172,6 +171,8 @@ def test_scores_of_the_wrong_shape_or_kind(answer: Any, words: str) -> None:
 
 
 def test_a_model_with_one_class_has_nothing_to_contrast() -> None:
+    from sklearn.ensemble import RandomForestClassifier  # for this test alone: it takes a second
+
     forest = RandomForestClassifier(3, random_state=0).fit(X, np.zeros(len(X)))
     with pytest.raises(zm.OracleError, match="a model of one class has nothing to contrast"):
         zm.explain(forest, X[0], rng=0)

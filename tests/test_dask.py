@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import Client, LocalCluster
 
 import zomirror as zm
 from tests.units import INPUTS, OPTIONS, Model, Struck, bits, lines
@@ -32,6 +31,8 @@ SILENCE = 4.0
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
+    from distributed import Client, LocalCluster  # by the worker that runs this file, not by all that collect it
+
     local: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 60}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **local) as cluster,
@@ -140,21 +141,22 @@ def test_a_scheduler_that_falls_silent_is_not_waited_for(tmp_path: Path) -> None
 
 
 def test_a_scheduler_that_is_not_there_and_a_client_of_another_kind_are_told() -> None:
+    from distributed import Client
+
+    class Asynchronous(Client):  # type: ignore[misc]
+        """A client that was made inside an event loop."""
+
+        asynchronous = True
+
+        def __init__(self) -> None:
+            """Connected to nothing."""
+
+        def __del__(self) -> None:
+            """So there is nothing to close."""
+
     began = time.monotonic()
     with pytest.raises(WorkerError, match=r"expected a Dask scheduler at tcp://127\.0\.0\.1:9"):
         list(spread(abs, range(3), workers=Workers("dask://127.0.0.1:9", silence=1)))
     assert time.monotonic() - began < 20
     with pytest.raises(ArgumentTypeError, match="expected a Dask client that is not asynchronous"):
         list(spread(abs, range(3), workers=Asynchronous()))
-
-
-class Asynchronous(Client):  # type: ignore[misc]
-    """A client that was made inside an event loop."""
-
-    asynchronous = True
-
-    def __init__(self) -> None:
-        """Connected to nothing."""
-
-    def __del__(self) -> None:
-        """So there is nothing to close."""

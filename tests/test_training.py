@@ -7,30 +7,57 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnx
 import pytest
-import torch
-from torch import nn
 
 from zomirror import datasets, models
 from zomirror.datasets import Dataset
 from zomirror.errors import ArgumentError, DataError
 from zomirror.training import NAMES, train
-from zomirror.training.batches import Batches, prepare
-from zomirror.training.export import export, scores, to_onnx
-from zomirror.training.lenet import PLAN as LENET
-from zomirror.training.lenet import lenet
-from zomirror.training.loop import Epoch, Watch, accuracy, fit
-from zomirror.training.resnet20 import PLAN as RESNET20
-from zomirror.training.resnet20 import resnet20
-from zomirror.training.run import TASKS, accuracy_of, make
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TINY = replace(LENET, name="tiny", epochs=4, batch_size=4)
-SMALL_PHOTOGRAPHS = replace(RESNET20, epochs=3, batch_size=4, sides=((0, 8), (1, 12), (2, 16)), pad=2)
+    import onnx
+    import torch
+    from torch import nn
+
+    from zomirror.training.batches import Batches, prepare
+    from zomirror.training.export import export, scores, to_onnx
+    from zomirror.training.lenet import PLAN as LENET
+    from zomirror.training.lenet import lenet
+    from zomirror.training.loop import Epoch, Watch, accuracy, fit
+    from zomirror.training.plan import Plan
+    from zomirror.training.resnet20 import PLAN as RESNET20
+    from zomirror.training.resnet20 import resnet20
+    from zomirror.training.run import TASKS, accuracy_of, make
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _torch() -> None:
+    """Imported by the worker that runs these tests, and not by all that collect them: it takes two seconds."""
+    global LENET, RESNET20, TASKS, Batches, Epoch, Watch, accuracy, accuracy_of, export, fit, lenet, make
+    global nn, onnx, prepare, resnet20, scores, to_onnx, torch
+    import onnx
+    import torch
+    from torch import nn
+
+    from zomirror.training.batches import Batches, prepare
+    from zomirror.training.export import export, scores, to_onnx
+    from zomirror.training.lenet import PLAN as LENET
+    from zomirror.training.lenet import lenet
+    from zomirror.training.loop import Epoch, Watch, accuracy, fit
+    from zomirror.training.resnet20 import PLAN as RESNET20
+    from zomirror.training.resnet20 import resnet20
+    from zomirror.training.run import TASKS, accuracy_of, make
+
+
+def tiny() -> Plan:
+    return replace(LENET, name="tiny", epochs=4, batch_size=4)
+
+
+def small_photographs() -> Plan:
+    return replace(RESNET20, epochs=3, batch_size=4, sides=((0, 8), (1, 12), (2, 16)), pad=2)
 
 
 @pytest.fixture(autouse=True)
@@ -69,10 +96,10 @@ def plain(history: tuple[Epoch, ...]) -> list[Epoch]:
     return [replace(record, seconds=0.0, cpu_seconds=0.0) for record in history]
 
 
-@pytest.mark.parametrize(
-    ("build", "plan", "data"), [(lenet, TINY, datasets.digits()), (resnet20, SMALL_PHOTOGRAPHS, photographs())]
-)
-def test_an_interrupted_run_resumed_equals_an_uninterrupted_one(tmp_path: Path, build, plan, data):
+@pytest.mark.parametrize("name", ["lenet", "resnet20"])
+def test_an_interrupted_run_resumed_equals_an_uninterrupted_one(tmp_path: Path, name: str):
+    lenets = (lenet, tiny(), datasets.digits())
+    build, plan, data = lenets if name == "lenet" else (resnet20, small_photographs(), photographs())
     whole, history = fit(build, plan, data, data, seed=3, checkpoint=tmp_path / "whole.pt")
     path = tmp_path / "parts.pt"
     for place in ((0, 2), (1, 1), (plan.epochs - 1, 2)):
@@ -90,12 +117,12 @@ def test_the_seed_decides_and_nothing_else(tmp_path: Path):
     torch.manual_seed(1)
     before = torch.get_rng_state()
     torch.set_num_threads(2)
-    one, _ = fit(lenet, TINY, data, data, seed=0, checkpoint=tmp_path / "1")
+    one, _ = fit(lenet, tiny(), data, data, seed=0, checkpoint=tmp_path / "1")
     assert torch.equal(torch.get_rng_state(), before)  # the caller's random state is the caller's
     assert torch.get_num_threads() == 2
     torch.manual_seed(2)
-    two, _ = fit(lenet, TINY, data, data, seed=0, checkpoint=tmp_path / "2")
-    other, _ = fit(lenet, TINY, data, data, seed=1, checkpoint=tmp_path / "3")
+    two, _ = fit(lenet, tiny(), data, data, seed=0, checkpoint=tmp_path / "2")
+    other, _ = fit(lenet, tiny(), data, data, seed=1, checkpoint=tmp_path / "3")
     assert same(one, two)
     assert not same(one, other)
 
@@ -111,7 +138,7 @@ def test_it_learns(tmp_path: Path):
 def test_lanes_average_the_gradients_of_their_parts(tmp_path: Path):
     """Without batch statistics two lanes are one batch: the same weights up to rounding."""
     data = datasets.digits()
-    plan = replace(TINY, epochs=1, batch_size=20)
+    plan = replace(tiny(), epochs=1, batch_size=20)
     one, _ = fit(lenet, replace(plan, lanes=1), data, data, seed=0, checkpoint=tmp_path / "1")
     two, _ = fit(lenet, replace(plan, lanes=2), data, data, seed=0, checkpoint=tmp_path / "2")
     for x, y in zip(one.parameters(), two.parameters(), strict=True):
@@ -120,14 +147,14 @@ def test_lanes_average_the_gradients_of_their_parts(tmp_path: Path):
 
 def test_checkpoints_of_another_run_or_damaged_are_refused(tmp_path: Path):
     data, path = datasets.digits(), tmp_path / "c.pt"
-    fit(lenet, TINY, data, data, seed=0, checkpoint=path, until=1)
+    fit(lenet, tiny(), data, data, seed=0, checkpoint=path, until=1)
     content = path.read_bytes()
     with pytest.raises(DataError, match="expected the checkpoint of run"):
-        fit(lenet, TINY, data, data, seed=1, checkpoint=path)
+        fit(lenet, tiny(), data, data, seed=1, checkpoint=path)
     for damaged in (content[: len(content) // 2], b"", b"no checkpoint"):
         path.write_bytes(damaged)
         with pytest.raises(DataError, match="delete it to start anew"):
-            fit(lenet, TINY, data, data, seed=0, checkpoint=path)
+            fit(lenet, tiny(), data, data, seed=0, checkpoint=path)
 
 
 class Payload:
@@ -145,7 +172,7 @@ def test_a_checkpoint_cannot_run_code(tmp_path: Path):
     torch.save({"digest": Payload(marker)}, path)
     data = datasets.digits()
     with pytest.raises(DataError, match="delete it to start anew"):
-        fit(lenet, TINY, data, data, seed=0, checkpoint=path)
+        fit(lenet, tiny(), data, data, seed=0, checkpoint=path)
     assert not marker.exists()
 
 
@@ -154,7 +181,7 @@ def test_a_checkpoint_cannot_run_code(tmp_path: Path):
 
 def test_a_batch_is_images_shifted_and_mirrored():
     data = photographs(side=16)
-    plan = replace(SMALL_PHOTOGRAPHS, batch_size=12, sides=((0, 16),), mean=(0.0,) * 3, std=(1.0 / 255,) * 3, pad=1)
+    plan = replace(small_photographs(), batch_size=12, sides=((0, 16),), mean=(0.0,) * 3, std=(1.0 / 255,) * 3, pad=1)
     x, labels = next(Batches(data, plan).epoch(0, 0))
     images = np.pad(data.images, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="edge")
     every = {
@@ -170,7 +197,7 @@ def test_a_batch_is_images_shifted_and_mirrored():
 
 
 def test_epochs_differ_and_repeat():
-    batches = Batches(photographs(), SMALL_PHOTOGRAPHS)
+    batches = Batches(photographs(), small_photographs())
     first, again, next_ = ([x for x, _ in batches.epoch(0, epoch)] for epoch in (0, 0, 1))
     assert all(torch.equal(x, y) for x, y in zip(first, again, strict=True))
     assert [x.shape[-1] for x in first] == [8] * len(batches)
@@ -186,8 +213,9 @@ def test_scaling_to_a_smaller_side_keeps_the_mean():
     np.testing.assert_allclose(full[0, :, 0, 0], pixel, rtol=1e-5)
 
 
-@pytest.mark.parametrize("plan", [LENET, RESNET20])
-def test_the_rate_goes_up_once_and_down_to_zero(plan):
+@pytest.mark.parametrize("name", NAMES)
+def test_the_rate_goes_up_once_and_down_to_zero(name: str):
+    plan = TASKS[name].plan
     rates = np.array([plan.rate(share) for share in np.linspace(0, 1, 401)])
     top = int(rates.argmax())
     assert rates[top] == pytest.approx(plan.peak_rate, rel=0.02)
@@ -216,10 +244,10 @@ def test_a_plan_that_cannot_be_is_refused(change, complaint):
 # Export
 
 
-@pytest.mark.parametrize(("build", "shape"), [(lenet, (1, 28, 28)), (resnet20, (3, 32, 32))])
-def test_the_exported_file_repeats_torch_for_any_number_of_rows(tmp_path: Path, build, shape):
+@pytest.mark.parametrize(("name", "shape"), [("lenet", (1, 28, 28)), ("resnet20", (3, 32, 32))])
+def test_the_exported_file_repeats_torch_for_any_number_of_rows(tmp_path: Path, name: str, shape: tuple[int, ...]):
     torch.manual_seed(0)
-    network = build()
+    network = {"lenet": lenet, "resnet20": resnet20}[name]()
     network.train()
     for _ in range(3):  # running statistics that are not those of a new network
         network(torch.randn(16, *shape) * 2 + 1)
@@ -243,7 +271,7 @@ def test_a_layer_that_cannot_be_exported_is_named():
 def test_make_writes_a_file_and_a_card_that_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ZOMIRROR_CACHE", str(tmp_path / "cache"))
     data, lines = datasets.digits(), []  # type: ignore[var-annotated]
-    plan = replace(TINY, average=0.5)
+    plan = replace(tiny(), average=0.5)
     made = make(lenet, plan, data, data, data="twenty digits", seed=0, output=tmp_path / "out", report=lines.append)
     card = json.loads(made.card.read_text())
     assert card["test_accuracy"] == made.accuracy == accuracy_of(made.onnx, data, plan)
