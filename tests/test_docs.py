@@ -5,6 +5,7 @@ The convention, page by page in one namespace and one empty directory:
 - a ``python`` block is executed; where the next thing on the page is a ``text`` block, that is its output;
 - in a ``console`` block the lines after ``$ `` are run by a shell, and the lines below are their output;
   a command that is meant to fail says so: ``$ command || echo "exit code $?"``;
+  what is ``zomirror`` and plain words needs no shell and is called in this process, which has imported it already;
 - ``...`` in an output stands for anything; a ``sh`` block is shown only (installing, cloning).
 """
 
@@ -14,6 +15,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -22,9 +24,13 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from zomirror.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SIMPLE = re.compile(r"zomirror( [\w./:,=-]+| \"[\w ]+\")+")
 LANGUAGES = {"python", "text", "console", "sh", "toml", "json", "bibtex", "makefile"}
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL)
 
@@ -69,16 +75,34 @@ def run_python(block: Block, page: str, names: dict[str, Any]) -> str:
     return out.getvalue()
 
 
+def run_here(command: str) -> tuple[int, str]:
+    """Call `zomirror` with the words of the command; the modules that it finds in this directory go with the page."""
+    before = set(sys.modules)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "path", [*sys.path])
+            done = CliRunner().invoke(app, shlex.split(command)[1:], prog_name="zomirror")
+    finally:
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", None)).startswith(str(Path.cwd())):
+                del sys.modules[name]
+    return done.exit_code, done.stdout + done.stderr
+
+
+def run_shell(command: str) -> tuple[int, str]:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env=environment, timeout=240, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
 def run_console(block: Block) -> None:
     """Run each `$ command` and compare what it prints with the lines below it."""
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, shown = part.partition("\n")
-        done = subprocess.run(
-            ["bash", "-c", command], capture_output=True, text=True, env=environment, timeout=240, check=False
-        )
-        printed = done.stdout + done.stderr
-        assert done.returncode == 0, f"$ {command}\nends with {done.returncode} and prints\n{printed}"
+        code, printed = run_here(command) if SIMPLE.fullmatch(command) else run_shell(command)
+        assert code == 0, f"$ {command}\nends with {code} and prints\n{printed}"
         assert matches(shown, printed), f"$ {command}\nprints\n{printed}\nbut the page shows\n{shown}"
 
 
