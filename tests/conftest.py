@@ -45,6 +45,11 @@ AROUND = (
 )
 APART = ("contrast_linear", "docs", "notebooks", "parallel")
 """A worker takes one test of these files at a time, and all other files whole: what they set up and keep is dear."""
+TOGETHER = (
+    ("site", "browser", "experiments_report"),
+    ("classifier_sklearn", "classifier_torch", "classifiers", "training", "contrast_faults"),
+)
+"""One worker takes all of these: they share a browser, or what it takes to import a framework."""
 FIRST = (
     *(*APART, "site", "experiments", "durable", "dask", "kserve", "attack", "cli", "contrast", "cox", "classifier"),
     *(
@@ -80,7 +85,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return nodeid if subject(Path(file)).startswith(APART) else file
+            about = subject(Path(file))
+            if about.startswith(APART):
+                return nodeid
+            return next((" ".join(group) for group in TOGETHER if about in group), file)
 
     return ByFile(config, log)
 
@@ -103,6 +111,15 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 def subject(path: Path) -> str:
     """What a file of tests is about."""
     return path.stem.removeprefix("test_")
+
+
+@pytest.fixture(scope="session")
+def session() -> Iterator[Any]:
+    """A session of the browser, the only one of a worker: to start another takes two seconds."""
+    from tests.chromium import chromium
+
+    with chromium() as found:
+        yield found
 
 
 class RemoteConnectionError(Exception):

@@ -46,12 +46,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report.write(tmp_path_factory.mktemp("page") / "report.html", explanations(), title=EVIL)
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[chromium.Browser]:
-    with chromium.chromium() as found:
-        yield found
-
-
 @pytest.fixture
 def browser(session: chromium.Browser, page: Path) -> Iterator[chromium.Browser]:
     """The page, freshly opened; whatever a test does, the console stays empty and nothing remote is asked for."""

@@ -76,6 +76,7 @@ COXNET = (
 )
 
 
+@pytest.mark.no_cover
 def test_the_path_is_coxnets() -> None:
     X, time, event, _ = simulate(60, 8, 3, rng=5)
     loss = CoxLoss(X, np.ceil(5 * time), event, "breslow")
@@ -134,25 +135,27 @@ def test_a_warm_start_saves_queries() -> None:
     assert needed(warm) < needed(cold)
 
 
+@pytest.mark.no_cover
 def test_subsampled_risk_sets_lead_to_the_same_coefficients() -> None:
     X, time, event, _ = simulate(300, 20, 3, rng=2)
     loss = CoxLoss(X, time, event)
-    exact = zm.minimize(loss, np.zeros(20), l1=0.02, bounds=(-3, 3), budget=6_000, rng=0, noise=0)
+    exact = zm.minimize(loss, np.zeros(20), l1=0.02, bounds=(-3, 3), budget=4_000, rng=0, noise=0)
     # The likelihood of s patients is smaller by its share of the logarithms, not in where it is least.
     sampled = zm.minimize(
-        loss.subsampled(60), np.zeros(20), l1=0.02, bounds=(-3, 3), budget=12_000, rng=0, stochastic=True,
+        loss.subsampled(60), np.zeros(20), l1=0.02, bounds=(-3, 3), budget=6_000, rng=0, stochastic=True,
         method=zm.zo_ada_expmd(batch_size=50),
     )  # fmt: skip
     assert np.corrcoef(exact.x, sampled.x)[0, 1] > 0.95
     assert loss(sampled.x[None])[0] < loss(exact.x[None])[0] + 0.1 * (loss(np.zeros((1, 20)))[0] - exact.f)
 
 
+@pytest.mark.no_cover
 def test_rows_of_one_draw_see_the_same_patients_and_the_mean_is_that_of_all_samples() -> None:
     X, time, event = tied_data(7, n=9, d=2)
     loss = CoxLoss(X, time, event)
     sampled = loss.subsampled(8, rng=3)
     b = np.array([[0.3, -0.2]])
-    draws = np.repeat(np.arange(4_000), 2)
+    draws = np.repeat(np.arange(1_000), 2)
     values = sampled(np.repeat(b, len(draws), axis=0), draws)
     np.testing.assert_array_equal(values[::2], values[1::2])
     np.testing.assert_array_equal(values[:20], sampled(np.repeat(b, 20, axis=0), draws[:20]))
@@ -161,7 +164,7 @@ def test_rows_of_one_draw_see_the_same_patients_and_the_mean_is_that_of_all_samp
         for c in itertools.combinations(range(9), 8)
         if event[list(c)].any()
     ]
-    assert values.mean() == pytest.approx(np.mean(every), abs=3 * np.std(values) / np.sqrt(4_000))
+    assert values.mean() == pytest.approx(np.mean(every), abs=3 * np.std(values) / np.sqrt(1_000))
 
 
 GOOD = tied_data(0)

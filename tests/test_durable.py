@@ -429,6 +429,7 @@ def test_a_directory_that_cannot_be_written_is_refused_before_the_first_query(pa
         run(run_dir=3)
 
 
+@pytest.mark.no_cover
 def test_a_full_disk_stops_before_the_next_batch_and_loses_nothing(path: Path) -> None:
     """F16: the kernel refuses to let files grow beyond what the run needs after some batches."""
     code = (

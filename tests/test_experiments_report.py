@@ -6,7 +6,6 @@ import csv
 import html
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -256,26 +255,20 @@ def test_the_page_is_whole_in_itself(folder: Path) -> None:
         assert claim.verdict.value in page
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[chromium.Browser]:
-    with chromium.chromium() as found:
-        yield found
-
-
 @pytest.mark.skipif(bool(chromium.missing()), reason=chromium.missing())
 @pytest.mark.parametrize(("width", "height", "theme"), [(1280, 900, "light"), (390, 844, "dark")])
-def test_the_page_opens_cleanly(browser: chromium.Browser, folder: Path, width: int, height: int, theme: str) -> None:
-    browser.look(width, height, theme)
-    browser.console(), browser.requests()
-    browser.open((folder / "reproduction.html").as_uri())
-    wide, window = browser.run("return [document.documentElement.scrollWidth, window.innerWidth]")
+def test_the_page_opens_cleanly(session: chromium.Browser, folder: Path, width: int, height: int, theme: str) -> None:
+    session.look(width, height, theme)
+    session.console(), session.requests()
+    session.open((folder / "reproduction.html").as_uri())
+    wide, window = session.run("return [document.documentElement.scrollWidth, window.innerWidth]")
     assert wide <= window, "the page must not scroll sideways"
-    drawn = browser.run("""return Promise.all([...document.images].map((image) => {
+    drawn = session.run("""return Promise.all([...document.images].map((image) => {
         image.loading = "eager"; return image.decode().then(() => image.naturalWidth); }))""")
     assert len(drawn) == 7
     assert min(drawn) > 300
-    assert browser.console() == []
-    assert [url for url in browser.requests() if not url.startswith(("file:", "data:", "about:"))] == []
+    assert session.console() == []
+    assert [url for url in session.requests() if not url.startswith(("file:", "data:", "about:"))] == []
 
 
 def test_a_report_of_nothing_is_refused(tmp_path: Path) -> None:

@@ -182,6 +182,7 @@ def test_rescaling_x_changes_nothing(factor: float) -> None:
     np.testing.assert_allclose(scaled.x / factor, plain.x, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.no_cover
 def test_the_default_solves_a_sparse_quadratic_with_exact_zeros() -> None:
     f, x_star = quadratic()
     best = np.sign(x_star) * np.maximum(np.abs(x_star) - 0.02, 0)

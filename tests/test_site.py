@@ -49,12 +49,6 @@ def address(site: Path) -> Iterator[str]:
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[chromium.Browser]:
-    with chromium.chromium() as found:
-        yield found
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_equations_are_set_without_a_script(site: Path, page: str) -> None:
     html = (site / page).read_text()
@@ -94,33 +88,33 @@ def does_not_scroll_sideways(browser: chromium.Browser) -> bool:
 
 @needs_browser
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_opens_cleanly(browser: chromium.Browser, address: str, page: str) -> None:
+def test_a_page_opens_cleanly(session: chromium.Browser, address: str, page: str) -> None:
     """At the width of a desk, and then, without loading it again, at that of a phone."""
-    first_visit(browser, f"{address}/{page}", "desktop", "light")
-    assert does_not_scroll_sideways(browser)
-    browser.look(*SIZES["phone"], "light")
-    assert does_not_scroll_sideways(browser)
-    assert browser.console() == []
-    assert [url for url in browser.requests() if not url.startswith((address, "data:", "blob:", "about:"))] == []
+    first_visit(session, f"{address}/{page}", "desktop", "light")
+    assert does_not_scroll_sideways(session)
+    session.look(*SIZES["phone"], "light")
+    assert does_not_scroll_sideways(session)
+    assert session.console() == []
+    assert [url for url in session.requests() if not url.startswith((address, "data:", "blob:", "about:"))] == []
 
 
 @needs_browser
 @pytest.mark.parametrize(("theme", "scheme"), [("light", "default"), ("dark", "slate")])
 @pytest.mark.parametrize("size", SIZES)
 def test_a_page_has_the_theme_that_its_reader_likes(
-    browser: chromium.Browser, address: str, size: str, theme: str, scheme: str
+    session: chromium.Browser, address: str, size: str, theme: str, scheme: str
 ) -> None:
     """One page stands for all: they share what decides it, and in either theme a page is as wide."""
-    first_visit(browser, f"{address}/index.html", size, theme)
-    assert browser.run("return document.body.dataset.mdColorScheme") == scheme
-    assert does_not_scroll_sideways(browser)
-    assert browser.console() == []
+    first_visit(session, f"{address}/index.html", size, theme)
+    assert session.run("return document.body.dataset.mdColorScheme") == scheme
+    assert does_not_scroll_sideways(session)
+    assert session.console() == []
 
 
 @needs_browser
-def test_the_search_finds_a_page(browser: chromium.Browser, address: str) -> None:
-    browser.look(*SIZES["desktop"], "light")
-    browser.open(f"{address}/index.html?q=Halley")
+def test_the_search_finds_a_page(session: chromium.Browser, address: str) -> None:
+    session.look(*SIZES["desktop"], "light")
+    session.open(f"{address}/index.html?q=Halley")
     found = """const end = Date.now() + 10000;
         return new Promise((resolve) => {
           const look = () => {
@@ -129,4 +123,4 @@ def test_the_search_finds_a_page(browser: chromium.Browser, address: str) -> Non
           };
           look();
         })"""
-    assert any("concepts.html" in link for link in browser.run(found))
+    assert any("concepts.html" in link for link in session.run(found))

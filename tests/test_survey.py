@@ -78,6 +78,7 @@ def test_no_noisy_run_ends_clearly_above_where_it_began(f: Any) -> None:
         assert f(result.x[None])[0] + 0.05 * np.abs(result.x).sum() <= began + 2 * DOUBT * sd
 
 
+@pytest.mark.no_cover
 def test_a_kink_among_two_thousand_coordinates_is_solved() -> None:
     """Without surveys the same descent ends above the 1.19 it began with."""
 
@@ -272,6 +273,7 @@ def test_wrong_settings_are_refused(options: dict[str, Any], sentence: str) -> N
         replace(METHOD, **options)
 
 
+@pytest.mark.no_cover
 def test_a_step_astray_is_taken_back_at_once() -> None:
     """With no bound to stop it, an early step may go where f overflows."""
     rng = np.random.default_rng(100)
