@@ -19,7 +19,6 @@ from zomirror.query import Query
 from zomirror.step import StepRule
 from zomirror.testing import check_directions, check_estimator, check_mirror_map, check_step_rule
 
-
 # What is traced of the core is traced by a few of the pieces: the others take the same paths.
 TRACED = (zm.PNorm(), zm.TwoPoint(5), zm.GroupMemory(3))
 
