@@ -43,8 +43,8 @@ FIRST = 7_000
 TOGETHER = 10
 """Digits that share their batches. Of a table all rows do: a forest takes as long for one row as for a hundred."""
 KINDS = ("PN", "PP")
-FRONT = ((0.1, 0.15), (0.1, 0.2))
-"""Weights (l1, l2) beside the default ones, towards more and fainter pixels."""
+FRONT = ((0.1, 0.1), (0.1, 0.2))
+"""Weights (l1, l2) beside the default ones: towards fewer and darker pixels, and towards more and fainter ones."""
 Array = NDArray[Any]
 
 OTHERS = (

@@ -86,7 +86,7 @@ def test_what_was_seen_before_a_failure_is_never_lost(kind: str) -> None:
         rival = np.delete(scores, label, axis=1).max(axis=1)
         margins = rival - scores[:, label] if kind == "PP" else scores[:, label] - rival
         change = points if kind == "PP" else points - X[0]
-        objective = np.maximum(margins, 0) + 0.1 * np.abs(change).sum(axis=1) + 0.05 * np.square(change).sum(axis=1)
+        objective = np.maximum(margins, 0) + 0.1 * np.abs(change).sum(axis=1) + 0.075 * np.square(change).sum(axis=1)
         inside = (change >= -1e-12).all(axis=1) & (points <= 1 + 1e-12).all(axis=1)
         inside &= (points <= X[0] + 1e-12).all(axis=1) if kind == "PP" else True
         finished = margins < 0
@@ -220,7 +220,7 @@ def test_nan_on_the_way_ends_the_search_with_the_best_so_far(kind: str, row: int
 
     def model(batch: Any) -> Any:
         scores = calls(batch)
-        if len(calls.batches) == 25:
+        if len(calls.batches) == (25 if kind == "PP" else 4):  # in the middle of a descent
             scores[row] = bad
         return scores
 

@@ -104,7 +104,7 @@ def test_a_linear_classifier_is_explained_to_within_one_percent(kind: str, signe
         lower, upper = np.zeros(d), x0
     exact = Linear(a[None], np.array([b]), lower, upper, ElasticNet(0.1, 0.1), kappa)
     least = value(exact, exact.solve())
-    found = zm.explain(model, x0, kind=kind, signed=signed, kappa=kappa, rng=0, budget=3000)
+    found = zm.explain(model, x0, kind=kind, signed=signed, kappa=kappa, l2=0.1, rng=0, budget=3000)
     assert found.valid
     assert found.objective <= least + 0.01 * abs(least), (found.objective, least)
     assert found.objective >= least - 1e-9
@@ -123,7 +123,7 @@ def test_a_linear_classifier_of_three_classes_changes_to_the_nearest_one() -> No
             exact = Linear(a[None], np.array([b]), -x0, 1 - x0, ElasticNet(0.1, 0.1), 0.0)
             bests.append(value(exact, exact.solve()))
         counted = Counted(model)
-        found = zm.explain(counted, x0, signed=True, rng=seed, budget=2000)
+        found = zm.explain(counted, x0, signed=True, l2=0.1, rng=seed, budget=2000)
         assert found.valid
         assert found.objective <= 1.01 * min(bests)
         assert counted.rows == found.nfev <= 2000

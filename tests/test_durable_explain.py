@@ -397,7 +397,7 @@ def test_other_inputs_or_options_are_refused_by_name(path: Path) -> None:
     never = Model()
     with pytest.raises(zm.RunError, match="members was 5 and is now 4"):
         zm.explain_many(never, MANY[:4], run_dir=path, **OPTIONS)
-    with pytest.raises(zm.RunError, match=r"asked\.l2 was 0\.1 and is now 0\.3"):
+    with pytest.raises(zm.RunError, match=r"asked\.l2 was 0\.15 and is now 0\.3"):
         explain_many(never, run_dir=path, l2=0.3)
     with pytest.raises(zm.RunError, match=r"x0\.sha256"):
         zm.explain_many(never, MANY[::-1], run_dir=path, **OPTIONS)

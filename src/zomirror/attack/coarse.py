@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 from zomirror.arrays import Array, Indices
 from zomirror.box import Box
 from zomirror.contrast.candidate import Candidate, Goal
-from zomirror.contrast.refine import FAR, STEP, Model, Pull, steps_within
+from zomirror.contrast.refine import FAR, RIVALS, STEP, Model, Pull, steps_within
 
 Vector = NDArray[np.float64]
 Asking = Generator[list[Array], Vector, Vector]
 """Yields points, is sent their scores (n, classes), returns slopes (classes, d)."""
 
 SIDES = tuple(2**i for i in range(12))
-GUESSES = 9
-"""Points beyond the boundary that are tried at each level."""
+SLACKS = (0.0, 0.03, 0.2)
+"""How much further than needed the points tried at each level are, as parts of the distance to the boundary."""
+GUESSES = RIVALS * len(SLACKS)
 HALVES = 4
 """A cell that is halved along both axes becomes so many."""
 
@@ -83,6 +84,7 @@ def look(
     lower, upper = (np.broadcast_to(side, w.shape).astype(np.float64) for side in (box.lower, box.upper))
     steps = steps_within(w, lower, upper, size=STEP)
     slopes = np.zeros((scores.size, w.size))
+    distance = abs(float(pull.margins(scores[None])[0]) + goal.kappa)
     cell = Grid(shape, sides[level]).cell_of
     chosen = np.unique(cell[steps != 0])[:most]
     while chosen.size:
@@ -97,7 +99,9 @@ def look(
         free = np.flatnonzero(steps)
         sides_ = (lower[free], upper[free])
         model = Model(w.astype(np.float64), free, scores, slopes[:, free])
-        yield [box.project(a.point.astype(w.dtype)) for a in model.answers(goal, sides_, pull, 1.0)[:GUESSES]]
+        regions = model.regions(goal, sides_, pull, 1.0)[:RIVALS]
+        guesses = [w for slack in SLACKS for w in model.answers(regions, np.full(len(regions), slack * distance))]
+        yield [box.project(guess.astype(w.dtype)) for guess in guesses]
         promise = np.array([np.abs(slopes[:, m[0]] - slopes[pull.own, m[0]]).max() for m in members])
         best = chosen[np.argsort(-promise, kind="stable")[: max(HALVES, min(each, left)) // HALVES]]
         level -= 1

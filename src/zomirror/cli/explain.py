@@ -66,7 +66,7 @@ def explain(
         Kind, typer.Option(help="PP: what alone keeps the class. PN: what would change it.", case_sensitive=False)
     ] = Kind.BOTH,
     l1: L1 = 0.1,
-    l2: L2 = 0.1,
+    l2: L2 = 0.15,
     kappa: Kappa = 0.0,
     budget: Budget = 10_000,
     bounds: Bounds = None,

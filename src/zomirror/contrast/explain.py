@@ -20,7 +20,7 @@ def explain(
     *,
     kind: str = "PN",
     l1: float = 0.1,
-    l2: float = 0.1,
+    l2: float = 0.15,
     kappa: float = 0.0,
     bounds: object = (0.0, 1.0),
     budget: int = 10_000,

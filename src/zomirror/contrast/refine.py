@@ -2,13 +2,14 @@
 
 A descent on a hinge zigzags about its kink. Here the scores are asked at one small step along each feature, which
 gives a linear model of every class; the penalised problem of that model is solved exactly within a trust region; the
-answers for several regions are asked, and the best of them is where the next model is made. The first model knows
-all features; those that follow ask only the features in use and the most promising others.
+answers for several regions are asked, then again by how much each missed the boundary, and the best of them is where
+the next model is made. The first model knows all features; those that follow ask only the features in use and the most
+promising others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,8 +30,11 @@ STEP = 0.05
 """The largest difference step, in units of a feature's range."""
 REGIONS = ((1.0, 1.5), (0.4, 1.0), (0.1, 0.4))
 """Trust regions as parts of the radius, and what the radius is multiplied by where that one does best."""
-SLACKS = (0.03, 0.2)
-"""How much further than needed the model is to go, as parts of the change that it foresees."""
+AIMS = 3
+"""How often each region is aimed at: what the model did not foresee of the margin is known the next time."""
+BEYOND = 1.1
+"""Where a point missed the boundary by so much, the next is aimed so many times as far beyond it; where it went too
+far, that part of the excess is taken back."""
 RIVALS, FACETS = 3, 8
 """Contrast classes that are tried one by one (PN), and classes that are kept at a distance together (PP)."""
 PROMISING = 100
@@ -40,6 +44,8 @@ AGAIN = 0.1
 FIRST_RADIUS, AGAIN_RADIUS, LAST_RADIUS, SHRINKING = 0.5, 0.1, 0.008, 0.3
 GAIN = 0.004
 """A round that gains a smaller part of F has not gained."""
+PATIENCE = 2
+"""How many more steps like the last one may lead to the bar."""
 FAR = 1e9
 RESCUE = 0.02
 """While nothing is valid, the penalty counts this much."""
@@ -64,11 +70,10 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
-    """A point, what the model foresees of F there, and what the radius is multiplied by if it does best."""
+class Region:
+    """The linear problem of one trust region and its rivals, and what the radius is multiplied by if it does best."""
 
-    point: Vector
-    foreseen: float
+    problem: Linear
     growth: float
 
 
@@ -81,26 +86,29 @@ class Model:
     scores: Vector
     slopes: Vector
 
-    def answers(self, goal: Goal, box: tuple[Vector, Vector], pull: Pull, radius: float) -> list[Answer]:
-        """Minimisers of the model in each region."""
-        at = self.w[self.features]
-        found = []
+    def regions(self, goal: Goal, box: tuple[Vector, Vector], pull: Pull, radius: float) -> list[Region]:
+        """The problems to solve within the radius."""
+        at, sign, found = self.w[self.features], 1.0 if pull.kept else -1.0, []
         # Valid means strictly beyond the boundary, by more than the scores' own rounding.
         kappa = goal.kappa + 1e-6 * (1.0 + float(np.abs(self.scores).max()))
         for part, growth in REGIONS:
             lower, upper = np.maximum(box[0], at - part * radius), np.minimum(box[1], at + part * radius)
             for rivals in pull.rivals(self.scores):
-                sign = 1.0 if pull.kept else -1.0
                 A = sign * (self.slopes[rivals] - self.slopes[pull.own])
                 b = sign * (self.scores[rivals] - self.scores[pull.own]) - A @ at
-                problem = Linear(A, b, lower, upper, goal.penalty, kappa)
-                least = problem.solve()
-                foreseen = float(np.abs(A @ (least - at)).max())
-                further = [replace(problem, kappa=kappa + slack * foreseen).solve() for slack in SLACKS]
-                for answer in (least, *further):
-                    point = self._whole(answer)
-                    found.append(Answer(point, goal.candidate(point, float((A @ answer + b).max())).fun, growth))
+                found.append(Region(Linear(A, b, lower, upper, goal.penalty, kappa), growth))
         return found
+
+    def answers(self, regions: Sequence[Region], further: Vector) -> list[Vector]:
+        """The minimiser of each, aimed that much further beyond the boundary."""
+        problems = [replace(r.problem, kappa=r.problem.kappa + more) for r, more in zip(regions, further, strict=True)]
+        return [self._whole(problem.solve()) for problem in problems]
+
+    def foreseen(self, goal: Goal, regions: Sequence[Region], answers: Sequence[Vector]) -> float:
+        """The least F that the model knows of in the regions."""
+        pairs = [(region.problem, point) for region, point in zip(regions, answers, strict=True)]
+        margins = [float((problem.A @ point[self.features] + problem.b).max()) for problem, point in pairs]
+        return min(goal.candidate(point, margin).fun for point, margin in zip(answers, margins, strict=True))
 
     def _whole(self, answer: Vector) -> Vector:
         point = self.w.copy()
@@ -118,12 +126,13 @@ def refine(
     step: float | None = None,
     beyond: float = 0.0,
     slopes: Vector | None = None,
+    bar: float = np.inf,
 ) -> Asking:
     """The best point found around `best`, with at most `allowed` more queries; `best` may be invalid.
 
     `step` is how far to look for a change of the scores, where they jump. While nothing is valid, the margin aimed
     at is `beyond` the one that is needed. With rough `slopes` (classes, d) the first model knows only the features that
-    they promise most of.
+    they promise most of. It ends where, at the pace of the last step, F would long be above the `bar`.
     """
     lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
     free = np.flatnonzero(lower < upper)
@@ -144,20 +153,28 @@ def refine(
             return best
         model, gained = Model(w, features, scores, slopes[:, features]), False
         while not gained and radius >= LAST_RADIUS:  # what was paid for is looked at closely before more is asked
-            answers = model.answers(goal if best.valid else _rescue(goal, beyond), sides, pull, radius)[:left]
-            if not answers:
-                return best
-            if best.valid and min(answer.foreseen for answer in answers) > best.fun - GAIN * abs(best.fun):
+            regions = model.regions(goal if best.valid else _rescue(goal, beyond), sides, pull, radius)
+            answers, before = model.answers(regions, np.zeros(len(regions))), best
+            if best.valid and model.foreseen(goal, regions, answers) > best.fun - GAIN * abs(best.fun):
                 break  # there is nothing better in a smaller region either
-            points = [box.project(answer.point.astype(best.w.dtype)) for answer in answers]
-            reply = bounded((yield points))
-            left -= len(points)
-            before, growth = best, SHRINKING
-            for point, margin, row, answer in zip(points, pull.margins(reply), reply, answers, strict=True):
-                candidate = goal.candidate(point, float(margin))
-                if candidate.better_than(best):
-                    best, scores, growth = candidate, row, answer.growth
+            growth, further = SHRINKING, np.zeros(len(regions))
+            for aim in range(AIMS):
+                answers = model.answers(regions, further) if aim else answers
+                points = [box.project(point.astype(best.w.dtype)) for point in answers[:left]]
+                if not points:
+                    return best
+                reply = bounded((yield points))
+                left -= len(points)
+                margins = pull.margins(reply)
+                for point, margin, row, region in zip(points, margins, reply, regions, strict=False):
+                    candidate = goal.candidate(point, float(margin))
+                    if candidate.better_than(best):
+                        best, scores, growth = candidate, row, region.growth
+                missed = margins + np.array([region.problem.kappa for region in regions])[: len(points)]
+                further[: len(points)] += missed * np.where(missed > 0, BEYOND, 1 / BEYOND)
             gained = _gained(before, best)
+            if best.valid and before.valid and best.fun - bar > PATIENCE * (before.fun - best.fun):
+                return best
             radius = min(1.0, radius * (growth if gained else SHRINKING))
         if not gained and (whole or (asked_all and free.size > AGAIN * allowed)):
             return best

@@ -1,11 +1,13 @@
 """The search for one PP or PN, as a generator that an engine drives.
 
     1. Ask the label of x0 (and the scores of the baseline, for a PP).
-    2. Descend loss(margin) + h(w), for a PN from two starts, of which the one that is ahead after a while goes on; if
-       nothing valid was met on the way, descend again with weaker penalties.
+    2. Descend loss(margin) + h(w); if nothing valid was met on the way, descend again with weaker penalties.
     3. Refine the best point with local linear models, which also makes most invalid points valid; where it does not,
        look along the whole range of every feature, and refine what that finds.
     4. Prune and shrink it, and make up for what can be left out with the features that are kept.
+
+    A PN has many local optima: there 2 is short, 3 follows at once, and both are done from one start after another
+    until the budget ends; the best of what they found are pruned.
     5. Ask the best point of all that were asked once more, for all its scores.
 
 Every row asked counts, and the search never asks more than its budget.
@@ -34,13 +36,15 @@ from zomirror.errors import ArgumentError
 from zomirror.penalty import ElasticNet
 from zomirror.result import Status
 
-STARTS = (0.25, 1.0)
+STARTS = (0.25, 1.0, 0.5, 0.1)
 """Where the descents for a PN begin, as parts of the way from x0 to the paper's start, the centre of the decision set:
-from there on the way in they meet other classes than from near x0, and either may be the nearer one."""
-EACH_START = 5
-"""A second start needs so many queries for each free feature, else the first has them all."""
-RACE = 0.15
-"""The part of the budget after which, of two descents, only the one that is ahead goes on."""
+from there on the way in they meet other classes than from near x0, and any may be the nearest one."""
+SHORT, SHORTEST = 0.03, 60
+"""The part of the budget that each of them has, and at least so many queries: step 3 does more with the others."""
+EACH_START = 2.5
+"""A start needs so many queries for each free feature."""
+NEAR = 1.3
+"""What is at most so many times the best of them is pruned too, and may end below it."""
 WEAKER, BEYOND = 0.1, 0.1
 """Where nothing was valid: the factor of the penalty of a second descent, and how far beyond the boundary to aim, as a
 part of the distance to it. Scores that jump have a tie where the hinge is least, and a tie is not valid."""
@@ -143,13 +147,21 @@ def _find_label(progress: Progress) -> Generator[Request, Reply, None]:
 
 
 def _starts(progress: Progress) -> list[Array]:
-    """Where to begin: the paper's start, of a PN by the recommended method also nearer to x0."""
+    """Where to begin: the paper's start, for a PN by the recommended method several, if there are queries for one."""
     setting, aim = progress.setting, progress.aim
     if setting.kind == "PP" or aim.method is not None:
         return [setting.start]
-    affordable = aim.budget >= EACH_START * len(STARTS) * setting.free
+    affordable = progress.left >= _each_start(progress)
     parts = STARTS if affordable else STARTS[:1]
     return [setting.box.project(setting.start * setting.start.dtype.type(part)) for part in parts]
+
+
+def _each_start(progress: Progress) -> float:
+    return _short(progress) + EACH_START * progress.setting.free
+
+
+def _short(progress: Progress) -> int:
+    return max(SHORTEST, int(SHORT * progress.aim.budget))
 
 
 def descend(progress: Progress) -> Generator[Request, Reply, Status]:
@@ -157,35 +169,49 @@ def descend(progress: Progress) -> Generator[Request, Reply, Status]:
     starts, last = _starts(progress), progress.used + progress.left
     kept = int(FINISH_SHARE * progress.left)
     if len(starts) > 1:
-        course, status = yield from _ahead(progress, starts)
+        ends, status = yield from _from_each(progress, starts, last)
+        if ends or status is Status.NONFINITE:
+            return status
+        best = progress.best
     else:
-        course, status = Course(progress, starts[0], progress.best), Status.RUNNING
-    if status is Status.RUNNING:
+        course = Course(progress, starts[0], progress.best)
         status = yield from _gone(progress, course, last - kept)
-    if status is not Status.NONFINITE and not course.valid:
-        course = Course(progress, starts[0], course.best, WEAKER, BEYOND)
+        best = course.best
+    if status is not Status.NONFINITE and (best is None or not best.valid):
+        course = Course(progress, starts[0], best, WEAKER, BEYOND)
         status = yield from _gone(progress, course, last - kept)
+        best = course.best
     if status is not Status.NONFINITE:
-        yield from _ended(progress, course.best, last)
+        yield from _ended(progress, best, last)
     return status
+
+
+def _from_each(
+    progress: Progress, starts: list[Array], last: int
+) -> Generator[Request, Reply, tuple[list[Candidate], Status]]:
+    """The valid ends of short descents from the starts, as many as there are queries for, the best of them thinned."""
+    ends: list[Candidate] = []
+    for start in starts:
+        if ends and last - progress.used < _each_start(progress):
+            break
+        course = Course(progress, start)
+        status = yield from course.run(_short(progress))
+        if status is Status.NONFINITE:
+            return ends, status
+        allowed = last - progress.used - int(POLISH_SHARE * FINISH_SHARE * progress.aim.budget)
+        bar = min((end.fun for end in ends), default=np.inf)
+        end = yield from finish(progress, course.best, allowed, bar=bar)
+        ends += [end] if end is not None and end.valid else []
+    for end in sorted(ends, key=lambda end: end.fun):
+        if progress.best is None or end.fun <= NEAR * progress.best.fun:
+            yield from _pruned(progress, end, last - progress.used)
+    return ends, Status.BUDGET
 
 
 def _gone(progress: Progress, course: Course, last: int) -> Generator[Request, Reply, Status]:
     """On until `last`: a descent may use all that is left once something is valid, and half of it before."""
     allowed = last - progress.used
     return (yield from course.run(allowed, allowed // 2))
-
-
-def _ahead(progress: Progress, starts: list[Array]) -> Generator[Request, Reply, tuple[Course, Status]]:
-    """Of the courses from several starts the one that is ahead after a while, RUNNING unless it has ended."""
-    courses = []
-    for start in starts:
-        course = Course(progress, start)
-        status = yield from course.run(int(RACE * progress.aim.budget))
-        if status is Status.NONFINITE:
-            return course, status
-        courses.append((course, Status.RUNNING if status is Status.BUDGET and course.valid else status))
-    return min(courses, key=lambda one: one[0].leads)
 
 
 def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
@@ -232,8 +258,15 @@ def _thinned(
     end = yield from finish(progress, start, allowed, goal=goal)
     if end is None or not end.valid:
         return end
-    box, rows, step = progress.setting.box, last - progress.used, progress.aim.radius
-    thinner = thin(end, progress.goal if goal is None else goal, box, pull_of(progress), rows, step=step)
+    return (yield from _pruned(progress, end, last - progress.used, goal))
+
+
+def _pruned(
+    progress: Progress, end: Candidate, allowed: int, goal: Goal | None = None
+) -> Generator[Request, Reply, Candidate]:
+    """The valid `end` with as few features as do."""
+    box, step = progress.setting.box, progress.aim.radius
+    thinner = thin(end, progress.goal if goal is None else goal, box, pull_of(progress), allowed, step=step)
     return (yield from driven(progress, thinner, ask_scores))
 
 
@@ -243,8 +276,12 @@ def finish(
     allowed: int,
     slopes: NDArray[np.float64] | None = None,
     goal: Goal | None = None,
+    bar: float = np.inf,
 ) -> Generator[Request, Reply, Candidate | None]:
-    """`start` refined and then, once it is valid, pruned and shrunk; `goal` if it is not the search's."""
+    """`start` refined and then, once it is valid, pruned and shrunk; `goal` if it is not the search's.
+
+    Refining ends where it falls behind the `bar`, and what is left far above it is not pruned.
+    """
     if start is None:
         return None
     end, box, last = start, progress.setting.box, progress.used + min(allowed, progress.left)
@@ -252,9 +289,9 @@ def finish(
     if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
         beyond = BEYOND * progress.distance
         pull, step = pull_of(progress), progress.aim.radius
-        refined = refine(end, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes)
+        refined = refine(end, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes, bar=bar)
         end = yield from driven(progress, refined, ask_scores)
-    if end.valid and last > progress.used:
+    if end.valid and last > progress.used and end.fun <= NEAR * bar:
         end = yield from driven(progress, polish(end, goal, box, last - progress.used), ask_margins)
     return end
 

@@ -24,7 +24,7 @@ class Wanted:
 
     kind: str = "PN"
     l1: float = 0.1
-    l2: float = 0.1
+    l2: float = 0.15
     kappa: float = 0.0
     bounds: object = (0.0, 1.0)
     budget: int = 10_000
