@@ -213,6 +213,27 @@ def test_nan_at_the_input() -> None:
 
 
 @pytest.mark.parametrize("kind", ["PP", "PN"])
+def test_nan_beside_the_descent_is_no_answer_and_ends_nothing(kind: str) -> None:
+    """Local models and their answers do without the points that have no scores."""
+    whole = Counted(MODEL)
+    zm.explain(whole, X[0], kind=kind, budget=BUDGET, rng=0)
+    last = max(i for i, rows in enumerate(whole.batches, 1) if rows > 1)
+    for at in range(last - 8, last + 1):
+        calls = Counted(MODEL)
+
+        def model(batch: Any, calls: Counted = calls, at: int = at) -> Any:
+            scores = calls(batch)
+            if len(calls.batches) == at:
+                scores[len(batch) // 2] = np.nan
+            return scores
+
+        e = zm.explain(model, X[0], kind=kind, budget=BUDGET, rng=0)
+        assert e.valid
+        assert calls.rows == e.nfev <= BUDGET
+        assert np.isfinite(e.x).all()
+
+
+@pytest.mark.parametrize("kind", ["PP", "PN"])
 @pytest.mark.parametrize("row", [0, -1])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_nan_on_the_way_ends_the_search_with_the_best_so_far(kind: str, row: int, bad: float) -> None:

@@ -32,7 +32,7 @@ REGIONS = ((1.0, 1.5), (0.4, 1.0), (0.1, 0.4))
 """Trust regions as parts of the radius, and what the radius is multiplied by where that one does best."""
 AIMS = 3
 """How often each region is aimed at: what the model did not foresee of the margin is known the next time."""
-BEYOND = 1.1
+CORRECTION = 1.1
 """Where a point missed the boundary by so much, the next is aimed so many times as far beyond it; where it went too
 far, that part of the excess is taken back."""
 RIVALS, FACETS = 3, 8
@@ -171,7 +171,7 @@ def refine(
                     if candidate.better_than(best):
                         best, scores, growth = candidate, row, region.growth
                 missed = margins + np.array([region.problem.kappa for region in regions])[: len(points)]
-                further[: len(points)] += missed * np.where(missed > 0, BEYOND, 1 / BEYOND)
+                further[: len(points)] += correction(missed)
             gained = _gained(before, best)
             if best.valid and before.valid and best.fun - bar > PATIENCE * (before.fun - best.fun):
                 return best
@@ -180,6 +180,11 @@ def refine(
             return best
         # Some features brought nothing: once more, with all of them.
         whole, radius = not gained, max(radius, AGAIN_RADIUS)
+
+
+def correction(missed: Vector) -> Vector:
+    """How much further to aim, by how far the boundary was missed; as before where that is not known."""
+    return np.nan_to_num(missed) * np.where(missed > 0, CORRECTION, 1 / CORRECTION)
 
 
 def bounded(scores: Vector) -> Vector:

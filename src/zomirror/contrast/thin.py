@@ -18,7 +18,7 @@ from zomirror.arrays import Array, Indices
 from zomirror.box import Box
 from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.contrast.linear import Linear
-from zomirror.contrast.refine import Pull, along, bounded, steps_within
+from zomirror.contrast.refine import Pull, along, bounded, correction, steps_within
 
 Vector = NDArray[np.float64]
 Asking = Generator[list[Array], Vector, Candidate]
@@ -30,9 +30,6 @@ RADII = (0.3, 0.1, 0.03)
 """How far those that are kept may go to make up for the others, in units of a feature's range."""
 STEP = 0.02
 """The difference step, in the same units."""
-BEYOND = 1.1
-"""Where a point missed the boundary by so much, the next is aimed so many times as far beyond it; where it went too
-far, that part of the excess is taken back."""
 GAIN = 0.001
 """A round that gains a smaller part of F, and no feature, is the last."""
 
@@ -81,8 +78,7 @@ def thin(best: Candidate, goal: Goal, box: Box, pull: Pull, allowed: int, *, ste
                 candidate = goal.candidate(point, float(margin))
                 if candidate.valid and candidate.better_than(best):
                     best, scores = candidate, row
-            missed = margins + goal.kappa
-            missed = missed * np.where(missed > 0, BEYOND, 1 / BEYOND)
+            missed = correction(margins + goal.kappa)
         fewer = np.count_nonzero(best.w) < np.count_nonzero(before.w)
         if best is before or not (fewer or best.fun < before.fun - GAIN * abs(before.fun)):
             return best
