@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 import zomirror as zm
 from tests.conftest import DIRECTIONS
@@ -107,6 +106,8 @@ def test_directions_are_symmetric(directions: Directions) -> None:
 
 
 def test_rademacher_is_signs() -> None:
+    from scipy import stats
+
     u = rows(zm.rademacher, 2000, 13)
     assert set(np.unique(u)) == {-1.0, 1.0}
     counts = np.unique(u[:, :6] > 0, axis=0, return_counts=True)[1]
@@ -115,11 +116,15 @@ def test_rademacher_is_signs() -> None:
 
 
 def test_gaussian_is_normal() -> None:
+    from scipy import stats
+
     u = rows(zm.gaussian, 2000, 10).ravel()
     assert stats.kstest(u, "norm").pvalue > 1e-3
 
 
 def test_sphere_has_length_one_and_no_favoured_direction() -> None:
+    from scipy import stats
+
     u = rows(zm.sphere, 20_000, 3)
     np.testing.assert_allclose(np.linalg.norm(u, axis=1), 1, rtol=1e-12)
     # In three dimensions each coordinate of a uniform point of the sphere is uniform (Archimedes).
@@ -127,6 +132,8 @@ def test_sphere_has_length_one_and_no_favoured_direction() -> None:
 
 
 def test_coordinate_is_one_signed_unit_vector() -> None:
+    from scipy import stats
+
     u = rows(zm.coordinate, 6000, 5)
     assert (np.abs(u).sum(axis=1) == 1).all()
     counts = np.array([(u == sign).sum(axis=0) for sign in (-1, 1)]).ravel()
@@ -138,6 +145,8 @@ def test_deltas() -> None:
 
 
 def test_picks_are_uniform_and_apart_from_the_rows() -> None:
+    from scipy import stats
+
     picks = np.array([uniform(KEY, t) for t in range(4000)])
     assert ((picks >= 0) & (picks < 1)).all()
     assert stats.kstest(picks, "uniform").pvalue > 1e-3

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from scipy.optimize import Bounds
 
 import zomirror as zm
@@ -162,6 +161,8 @@ def test_last_is_the_last_and_best_the_best() -> None:
 
 @pytest.mark.no_cover
 def test_random_is_uniform_over_the_measured_iterates() -> None:
+    from scipy import stats
+
     """Four iterations and the last query: five iterates, each with one chance in five."""
     counts = np.zeros(5)
     for seed in range(500):
