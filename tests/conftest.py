@@ -48,7 +48,7 @@ AROUND = (
     *("durable_explain", "examples", "experiments", "explain", "far", "fuzz", "house", "http", "kserve"),
     *("notebooks", "parallel", "problems", "report", "runs", "site", "terminal", "theory", "training"),
 )
-APART = ("contrast_linear", "docs", "notebooks", "parallel")
+APART = ("contrast_linear", "docs", "notebooks")
 """A worker takes one test of these files at a time, and all other files whole: what they set up and keep is dear."""
 TOGETHER = (
     ("site", "browser", "experiments_report"),
@@ -56,22 +56,11 @@ TOGETHER = (
 )
 """One worker takes all of these: they share a browser, or what it takes to import a framework."""
 FIRST = (
-    *(*APART, "site", "experiments", "durable", "dask", "kserve", "attack", "cli", "contrast", "cox", "classifier"),
-    *(
-        "runs",
-        "training",
-        "testing",
-        "theory",
-        "terminal",
-        "survey",
-        "command",
-        "examples",
-        "datasets",
-        "fuzz",
-        "faults",
-    ),
+    *("parallel", *APART, "dask", "contrast", "http", "durable", "site", "cli", "kserve", "attack", "terminal"),
+    *("experiments", "command", "cox", "classifier", "runs", "training", "testing", "theory", "survey", "examples"),
+    *("datasets", "fuzz", "faults"),
 )
-"""Begun first, so that nothing long is left for the end."""
+"""Begun first, so that nothing long is left for the end; who mostly waits stands among who computes."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
