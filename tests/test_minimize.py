@@ -161,11 +161,11 @@ def test_last_is_the_last_and_best_the_best() -> None:
 
 @pytest.mark.no_cover
 def test_random_is_uniform_over_the_measured_iterates() -> None:
+    """Four iterations and the last query: five iterates, each with one chance in five."""
     from scipy import stats
 
-    """Four iterations and the last query: five iterates, each with one chance in five."""
     counts = np.zeros(5)
-    for seed in range(500):
+    for seed in range(250):
         result = run(method=zm.zo_expmd(9.0, 1), budget=9, rng=seed, returns="random", l1=0, bounds=None)
         [place] = np.flatnonzero(result.history.fun == result.fun)
         counts[place] += 1
