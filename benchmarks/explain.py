@@ -107,21 +107,23 @@ def holds(model: Classifier, e: zm.Explanation) -> bool:
 # --- digits ---------------------------------------------------------------------------------------------------
 
 
-def digits(model: Classifier, of_each: int) -> Iterator[tuple[int, Array]]:
+def digits(model: Classifier, of_each: int, first: int = FIRST) -> Iterator[tuple[int, Array]]:
     """Positions in the test set, and images (1, 28, 28) in [0, 1]."""
     test = datasets.mnist("test")
-    images = test.images[FIRST:, None].astype(np.float32) / np.float32(255)
-    labels = test.labels[FIRST:]
+    images = test.images[first:, None].astype(np.float32) / np.float32(255)
+    labels = test.labels[first:]
     right = np.argmax(model(images), axis=1) == labels
     for label in range(10):
         for i in np.flatnonzero(right & (labels == label))[:of_each]:
-            yield FIRST + int(i), images[i]
+            yield first + int(i), images[i]
 
 
-def digit_rows(of_each: int, kinds: tuple[str, ...] = KINDS, **options: Any) -> tuple[list[Row], float]:
+def digit_rows(
+    of_each: int, kinds: tuple[str, ...] = KINDS, position: int = FIRST, **options: Any
+) -> tuple[list[Row], float]:
     """The rows of some kinds, and the seconds that they took."""
     model = zm.as_classifier(models.path("lenet"))
-    chosen = list(digits(model, of_each))
+    chosen = list(digits(model, of_each, position))
     rows, started = [], time.process_time()
     for kind in kinds:
         for first in range(0, len(chosen), TOGETHER):
