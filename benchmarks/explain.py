@@ -9,7 +9,7 @@ answer is checked by asking the model again outside, and its queries are counted
     python benchmarks/explain.py              100 digits, PP and PN; writes the digits of results/explain.json
     python benchmarks/explain.py --tabular    12 models, 50 rows each; writes the tables of results/explain.json
     python benchmarks/explain.py --tabular --model linear      one of them only
-    python benchmarks/explain.py --front      PN of the same digits under other weights of l1 and l2; writes the front
+    python benchmarks/explain.py --varied     PN of the same digits with other weights and budgets; writes what varied
     python benchmarks/explain.py --quick      ten digits (with --tabular: five rows of each model), prints only
 """
 
@@ -43,8 +43,14 @@ FIRST = 7_000
 TOGETHER = 10
 """Digits that share their batches. Of a table all rows do: a forest takes as long for one row as for a hundred."""
 KINDS = ("PN", "PP")
-FRONT = ((0.1, 0.1), (0.1, 0.2))
-"""Weights (l1, l2) beside the default ones: towards fewer and darker pixels, and towards more and fainter ones."""
+VARIATIONS: tuple[dict[str, Any], ...] = (
+    {"l2": 0.1},
+    {"l2": 0.2},
+    {"budget": 1_500},
+    {"budget": 3_000},
+    {"budget": 5_000},
+)
+"""Beside the default: fewer and darker pixels, more and fainter ones; and fewer queries."""
 Array = NDArray[Any]
 
 OTHERS = (
@@ -86,13 +92,13 @@ class Counted:
         return self.model(batch)
 
 
-def explained(model: Any, inputs: list[Array], kind: str, **options: Any) -> list[zm.Explanation]:
+def explained(model: Any, inputs: list[Array], kind: str, budget: int = BUDGET, **options: Any) -> list[zm.Explanation]:
     """Explanations whose queries the model has counted too."""
     counted = Counted(model)
     found = zm.explain_many(
-        counted, inputs, kind=kind, budget=BUDGET, lockstep=len(inputs), rng=0, progress=False, **options
+        counted, inputs, kind=kind, budget=budget, lockstep=len(inputs), rng=0, progress=False, **options
     )
-    if counted.rows != sum(e.nfev for e in found) or max(e.nfev for e in found) > BUDGET:
+    if counted.rows != sum(e.nfev for e in found) or max(e.nfev for e in found) > budget:
         raise SystemExit(f"{counted.rows} rows were asked, and {[e.nfev for e in found]} are said to have been")
     return found
 
@@ -165,12 +171,15 @@ def medians(rows: list[Row]) -> list[dict[str, Any]]:
     return table
 
 
-def front(of_each: int) -> Iterator[dict[str, Any]]:
-    """The medians of PN under several weights."""
-    for l1, l2 in FRONT:
-        rows, _ = digit_rows(of_each, ("PN",), l1=l1, l2=l2)
-        line: dict[str, Any] = {"weights": [l1, l2], "digits": len(rows)}
-        line["valid"] = sum(row.valid for row in rows) / len(rows)
+def varied(of_each: int) -> Iterator[dict[str, Any]]:
+    """The medians of PN under each variation."""
+    for options in VARIATIONS:
+        rows, _ = digit_rows(of_each, ("PN",), **options)
+        line: dict[str, Any] = {
+            "options": options,
+            "digits": len(rows),
+            "valid": sum(r.valid for r in rows) / len(rows),
+        }
         for name in ("l1", "l2", "pixels", "queries"):
             line[name] = statistics.median(getattr(row, name) for row in rows)
         yield line
@@ -257,7 +266,7 @@ def tables(count: int, only: str | None, kinds: tuple[str, ...]) -> Iterator[Tab
         data = load()
         X, X_test, y, y_test = train_test_split(data.data, data.target, test_size=60, random_state=0)
         # A PN may go anywhere in the range of the data, either way; a PP puts x0 back in place of the mean row.
-        options = {"bounds": (data.data.min(axis=0), data.data.max(axis=0)), "signed": True}
+        options: dict[str, Any] = {"bounds": (data.data.min(axis=0), data.data.max(axis=0)), "signed": True}
         means = np.stack([X[y == label].mean(axis=0) for label in range(int(y.max()) + 1)])
         fixed = np.random.default_rng(0).permutation(X.shape[1]) < X.shape[1] // 3
         inputs = list(X_test[:count])
@@ -336,7 +345,7 @@ def main() -> None:
     parser.add_argument("--tabular", action="store_true", help="the tables instead of the digits")
     parser.add_argument("--model", help="one of the tables' models only, the others stay as they were measured")
     parser.add_argument("--kind", choices=KINDS, help="of the tables one kind only")
-    parser.add_argument("--front", action="store_true", help="PN under several weights of l1 and l2")
+    parser.add_argument("--varied", action="store_true", help="PN with other weights and budgets")
     parser.add_argument("--quick", action="store_true", help="a tenth of it, nothing is written")
     options = parser.parse_args()
     if options.tabular:
@@ -346,13 +355,13 @@ def main() -> None:
             if not options.quick:
                 keep(line)
         return
-    if options.front:
+    if options.varied:
         lines = []
-        for medians_of in front(1 if options.quick else 10):
+        for medians_of in varied(1 if options.quick else 10):
             print(" ".join(f"{name} {value}" for name, value in medians_of.items()), flush=True)
             lines.append(medians_of)
             if not options.quick:
-                store("front", {"table": lines})
+                store("varied", {"table": lines})
         return
     rows, seconds = digit_rows(1 if options.quick else 10)
     table = medians(rows)
