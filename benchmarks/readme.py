@@ -142,6 +142,18 @@ def photograph_table() -> str:
     return markdown(head, rows)
 
 
+def variation_table() -> str:
+    """PN of the digits as they are by default, and under each variation."""
+    results = read("explain")
+    usual = next(line for line in results["digits"]["medians"] if line["kind"] == "PN") | {"options": {}}
+    rows = []
+    for line in (usual, *results["varied"]["table"]):
+        options = ", ".join(f"`{name}={value:_}`" for name, value in line["options"].items()) or "the default"
+        sizes = (f"{line['l1']:.1f}", f"{line['l2']:.2f}", f"{line['pixels']:.0f}", f"{line['queries']:,.0f}")
+        rows.append((options, f"{line['valid']:.0%}", *sizes))
+    return markdown(("options", "valid", "l1", "l2", "non-zero pixels", "queries"), rows)
+
+
 def put(text: str, name: str = "benchmarks/readme.py", content: Callable[[], str] = table) -> str:
     """A page with the table of that name as it is now."""
     before, rest = text.split(BEGIN.format(name))
@@ -156,7 +168,7 @@ def applied(text: str) -> str:
 
 
 def beside_others(text: str) -> str:
-    """A page with our two lines of its table as they are now."""
+    """A page with our two lines of its table as they are now, and its table of variations if it has one."""
     for line in read("explain")["digits"]["medians"]:
         start, count = f"| zomirror | {line['kind']} |", len(read("explain")["digits"]["rows"]) // 2
         now = (
@@ -164,7 +176,7 @@ def beside_others(text: str) -> str:
             f"{line['pixels']:.0f} | {line['queries']:,.0f} |"
         )
         text = re.sub(rf"^{re.escape(start)}.*$", now, text, flags=re.MULTILINE)
-    return text
+    return put(text, "variations", variation_table) if BEGIN.format("variations") in text else text
 
 
 if __name__ == "__main__":
