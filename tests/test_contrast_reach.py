@@ -107,3 +107,32 @@ def test_a_search_does_not_give_up_with_queries_unspent() -> None:
     assert not e.valid
     assert e.status is zm.Status.NOT_FOUND
     assert 1_800 <= e.nfev == model.rows <= 2_000
+
+
+def rising(batch: NDArray[Any]) -> NDArray[np.float64]:
+    """Two classes; the other one comes nearer along a curved valley and is never met."""
+    z = 4.0 * batch.astype(np.float64) - 2.0
+    margin = 1.0 + (10 * (z[:, 1:] - z[:, :-1] ** 2) ** 2 + (1 - z[:, :-1]) ** 2).sum(axis=1)
+    return np.stack([margin, np.zeros(len(batch))], axis=1)
+
+
+def rising_to_an_edge(batch: NDArray[Any]) -> NDArray[np.float64]:
+    """The same, and the other class begins at the end of one feature's range, to which no slope leads."""
+    return np.where(batch[:, 3:4] > 0.98, [[0.0, 1.0]], rising(batch))
+
+
+@pytest.mark.parametrize("d", [1, 2, 12, 40])
+@pytest.mark.parametrize("budget", [110, 200, 301, 600])
+def test_a_search_without_a_valid_point_keeps_to_its_budget_whatever_may_be_sent(d: int, budget: int) -> None:
+    model = Counted(rising)
+    e = zm.explain(model, np.full(d, 0.3), signed=True, budget=budget, max_sent=2 * budget, rng=0)
+    assert e.status is zm.Status.NOT_FOUND
+    assert model.rows == e.nfev <= budget
+    alone = zm.explain(rising, np.full(d, 0.3), signed=True, budget=budget, rng=0)
+    assert alone.contrast_label == alone.label == 0, "there was a query left for all scores of what came nearest"
+
+
+def test_slopes_that_lead_nowhere_leave_queries_for_the_far_ends() -> None:
+    for seed in range(6):
+        x0 = np.random.default_rng(seed).uniform(0.0, 0.5, 12)
+        assert zm.explain(rising_to_an_edge, x0, signed=True, budget=300, rng=seed).valid

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import zomirror as zm
+from tests.contrast_models import Curved
 from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.contrast.linear import Linear
 from zomirror.contrast.refine import Pull
@@ -40,10 +41,15 @@ def begun(model: Callable[[Rows], Rows], w: Rows) -> Candidate:
 
 
 def thinned(
-    model: Callable[[Rows], Rows], start: Candidate, allowed: int = 2_000, box: zm.Box = BOX
+    model: Callable[[Rows], Rows],
+    start: Candidate,
+    allowed: int = 2_000,
+    box: zm.Box = BOX,
+    goal: Goal = GOAL,
+    pull: Pull = PULL,
 ) -> tuple[Candidate, list[Rows]]:
     """The end, and all points that were asked."""
-    steps, asked = thin(start, GOAL, box, PULL, allowed), []
+    steps, asked = thin(start, goal, box, pull, allowed), []
     try:
         points = next(steps)
         while True:
@@ -98,3 +104,14 @@ def test_scores_that_are_not_finite_end_it() -> None:
     end, asked = thinned(broken, start)
     assert end is start
     assert len(asked) == 1 + D
+
+
+@pytest.mark.parametrize("kappa", [0.0, 3.0])
+def test_an_explanation_cannot_be_thinned_further_also_where_f_is_negative(kappa: float) -> None:
+    model = Curved.draw(24)
+    for x0 in np.random.default_rng(4).uniform(0.1, 0.9, size=(2, 24)):
+        e = zm.explain(model, x0, signed=True, kappa=kappa, budget=2_000, rng=0)
+        goal, pull = Goal(zm.ElasticNet(0.1, 0.15), kappa), Pull(e.label, kept=False)
+        start, box = goal.candidate(e.x, e.margin), zm.Box(-x0, 1 - x0)
+        end, _ = thinned(lambda w, x0=x0: model(x0 + w), start, 1_000, box, goal=goal, pull=pull)  # type: ignore[misc]
+        assert end.fun > e.objective - 0.01 * (e.objective + kappa)

@@ -1,4 +1,4 @@
-"""One descent on the way to an explanation, which can be left and gone on with later."""
+"""One descent on the way to an explanation."""
 
 from __future__ import annotations
 
@@ -47,11 +47,6 @@ class Course:
     def valid(self) -> bool:
         """Whether it has met a valid point."""
         return self.best is not None and self.best.valid
-
-    @property
-    def leads(self) -> tuple[bool, float]:
-        """What is least in the course that is ahead."""
-        return (not self.valid, np.inf if self.best is None else self.best.fun)
 
     def run(self, allowed: int, unless_valid: int | None = None) -> Generator[Request, Reply, Status]:
         """Go on for at most `allowed` queries, for fewer while nothing valid has been met; why it ended."""

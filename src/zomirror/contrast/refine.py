@@ -127,19 +127,22 @@ def refine(
     beyond: float = 0.0,
     slopes: Vector | None = None,
     bar: float = np.inf,
+    unless_valid: int | None = None,
 ) -> Asking:
     """The best point found around `best`, with at most `allowed` more queries; `best` may be invalid.
 
     `step` is how far to look for a change of the scores, where they jump. While nothing is valid, the margin aimed
     at is `beyond` the one that is needed. With rough `slopes` (classes, d) the first model knows only the features that
-    they promise most of. It ends where, at the pace of the last step, F would long be above the `bar`.
+    they promise most of. It ends where, at the pace of the last step, F would long be above the `bar`, and asks for no
+    other model once `unless_valid` queries have found nothing valid.
     """
     lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
     free = np.flatnonzero(lower < upper)
     left, radius, whole, asked_all = allowed - 1, FIRST_RADIUS, slopes is None, False
     scores = bounded((yield [best.w]))[0]
     slopes = np.zeros((scores.size, best.w.size)) if slopes is None else slopes.copy()
-    while True:
+    fewest = 0 if unless_valid is None else allowed - unless_valid
+    while best.valid or left > fewest:
         features = free if whole and free.size <= left // 2 else _promising(best, free, slopes, pull, left // 2)
         asked_all = asked_all or features.size == free.size
         if features.size == 0:
@@ -180,6 +183,7 @@ def refine(
             return best
         # Some features brought nothing: once more, with all of them.
         whole, radius = not gained, max(radius, AGAIN_RADIUS)
+    return best
 
 
 def correction(missed: Vector) -> Vector:

@@ -5,10 +5,11 @@
     3. Refine the best point with local linear models, which also makes most invalid points valid; where it does not,
        look along the whole range of every feature, and refine what that finds.
     4. Prune and shrink it, and make up for what can be left out with the features that are kept.
-
-    A PN has many local optima: there 2 is short, 3 follows at once, and both are done from one start after another
-    until the budget ends; the best of what they found are pruned.
     5. Ask the best point of all that were asked once more, for all its scores.
+
+A PN has many local optima: there 2 is short, 3 follows at once, and both are done from several starts, one after
+another, as long as there are queries for the next; 4 is done for those that end near the best. Where none of them ends
+with a valid point, most of the queries are left for the weaker penalties and the look along the whole ranges.
 
 Every row asked counts, and the search never asks more than its budget.
 """
@@ -43,8 +44,13 @@ SHORT, SHORTEST = 0.03, 60
 """The part of the budget that each of them has, and at least so many queries: step 3 does more with the others."""
 EACH_START = 2.5
 """A start needs so many queries for each free feature."""
+JUMPY = 3
+"""Of scores that jump, which refining does less with, the starts need so many times as many in all."""
+WITHOUT = 4
+"""While nothing is valid, a start may use one part in so many of what is left: there is more that can be tried."""
 NEAR = 1.3
-"""What is at most so many times the best of them is pruned too, and may end below it."""
+"""What is at most so many times as far above the least F, -kappa, as the best of them is pruned too, and may end below
+it."""
 WEAKER, BEYOND = 0.1, 0.1
 """Where nothing was valid: the factor of the penalty of a second descent, and how far beyond the boundary to aim, as a
 part of the distance to it. Scores that jump have a tie where the hinge is least, and a tie is not valid."""
@@ -151,7 +157,7 @@ def _starts(progress: Progress) -> list[Array]:
     setting, aim = progress.setting, progress.aim
     if setting.kind == "PP" or aim.method is not None:
         return [setting.start]
-    affordable = progress.left >= _each_start(progress)
+    affordable = progress.left >= _each_start(progress) * (1 if aim.radius is None else JUMPY)
     parts = STARTS if affordable else STARTS[:1]
     return [setting.box.project(setting.start * setting.start.dtype.type(part)) for part in parts]
 
@@ -172,7 +178,7 @@ def descend(progress: Progress) -> Generator[Request, Reply, Status]:
         ends, status = yield from _from_each(progress, starts, last)
         if ends or status is Status.NONFINITE:
             return status
-        best = progress.best
+        best, kept = progress.best, int(FINISH_SHARE * progress.left)
     else:
         course = Course(progress, starts[0], progress.best)
         status = yield from _gone(progress, course, last - kept)
@@ -189,10 +195,14 @@ def descend(progress: Progress) -> Generator[Request, Reply, Status]:
 def _from_each(
     progress: Progress, starts: list[Array], last: int
 ) -> Generator[Request, Reply, tuple[list[Candidate], Status]]:
-    """The valid ends of short descents from the starts, as many as there are queries for, the best of them thinned."""
+    """The valid ends of short descents from the starts, as many as there are queries for, the best of them thinned.
+
+    While there is none, each leaves most queries for those that follow and for what else can be tried.
+    """
     ends: list[Candidate] = []
-    for start in starts:
-        if ends and last - progress.used < _each_start(progress):
+    for i, start in enumerate(starts):
+        left = last - progress.used
+        if i and (left if ends else left // WITHOUT) < _each_start(progress):
             break
         course = Course(progress, start)
         status = yield from course.run(_short(progress))
@@ -200,10 +210,11 @@ def _from_each(
             return ends, status
         allowed = last - progress.used - int(POLISH_SHARE * FINISH_SHARE * progress.aim.budget)
         bar = min((end.fun for end in ends), default=np.inf)
-        end = yield from finish(progress, course.best, allowed, bar=bar)
+        unless_valid = None if ends else (last - progress.used) // WITHOUT
+        end = yield from finish(progress, course.best, allowed, bar=bar, unless_valid=unless_valid)
         ends += [end] if end is not None and end.valid else []
     for end in sorted(ends, key=lambda end: end.fun):
-        if progress.best is None or end.fun <= NEAR * progress.best.fun:
+        if progress.best is None or _near(progress.goal, end.fun, progress.best.fun):
             yield from _pruned(progress, end, last - progress.used)
     return ends, Status.BUDGET
 
@@ -277,10 +288,12 @@ def finish(
     slopes: NDArray[np.float64] | None = None,
     goal: Goal | None = None,
     bar: float = np.inf,
+    unless_valid: int | None = None,
 ) -> Generator[Request, Reply, Candidate | None]:
     """`start` refined and then, once it is valid, pruned and shrunk; `goal` if it is not the search's.
 
-    Refining ends where it falls behind the `bar`, and what is left far above it is not pruned.
+    Refining ends where it falls behind the `bar`, or after `unless_valid` queries without a valid point, and what is
+    left far above the `bar` is not pruned.
     """
     if start is None:
         return None
@@ -289,11 +302,18 @@ def finish(
     if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
         beyond = BEYOND * progress.distance
         pull, step = pull_of(progress), progress.aim.radius
-        refined = refine(end, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes, bar=bar)
+        refined = refine(
+            end, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes, bar=bar, unless_valid=unless_valid
+        )
         end = yield from driven(progress, refined, ask_scores)
-    if end.valid and last > progress.used and end.fun <= NEAR * bar:
+    if end.valid and last > progress.used and _near(goal, end.fun, bar):
         end = yield from driven(progress, polish(end, goal, box, last - progress.used), ask_margins)
     return end
+
+
+def _near(goal: Goal, fun: float, best: float) -> bool:
+    """Whether F is not much further than the best above the least that it can be, -kappa."""
+    return fun + goal.kappa <= NEAR * (best + goal.kappa)
 
 
 def pull_of(progress: Progress) -> Pull:
