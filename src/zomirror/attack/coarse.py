@@ -100,7 +100,8 @@ def look(
         sides_ = (lower[free], upper[free])
         model = Model(w.astype(np.float64), free, scores, slopes[:, free])
         regions = model.regions(goal, sides_, pull, 1.0)[:RIVALS]
-        guesses = [w for slack in SLACKS for w in model.answers(regions, np.full(len(regions), slack * distance))]
+        slacks = [np.full(len(regions), slack * distance) for slack in SLACKS]
+        guesses = [guess for further in slacks for guess in model.answers(regions, further)]
         yield [box.project(guess.astype(w.dtype)) for guess in guesses]
         promise = np.array([np.abs(slopes[:, m[0]] - slopes[pull.own, m[0]]).max() for m in members])
         best = chosen[np.argsort(-promise, kind="stable")[: max(HALVES, min(each, left)) // HALVES]]
