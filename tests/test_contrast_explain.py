@@ -218,6 +218,19 @@ def test_it_ends_early_when_nothing_better_is_found() -> None:
     assert e.message == e.status.value
 
 
+def test_starts_that_are_the_same_are_gone_from_once() -> None:
+    """The centre of the decision set is x0 itself, and so is every part of the way there."""
+    seen: list[bytes] = []
+
+    def model(batch: Any) -> Any:
+        seen.extend(row.tobytes() for row in batch)
+        return MODELS["curved"](batch)
+
+    e = zm.explain(model, np.full(D, 0.5), signed=True, budget=3000, rng=0)
+    assert e.valid
+    assert len(seen) == e.nfev < 1.5 * len(set(seen))
+
+
 def test_stronger_penalties_give_smaller_explanations() -> None:
     norms = [
         zm.explain(MODELS["curved"], X[0], kind="PP", l1=l1, budget=1000, rng=0, kappa=1.0).l1_norm

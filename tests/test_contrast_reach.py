@@ -106,7 +106,7 @@ def test_a_search_does_not_give_up_with_queries_unspent() -> None:
     e = zm.explain(model, np.full(8, 0.5), signed=True, budget=2_000, rng=0)
     assert not e.valid
     assert e.status is zm.Status.NOT_FOUND
-    assert 1_800 <= e.nfev == model.rows <= 2_000
+    assert 1_700 <= e.nfev == model.rows <= 2_000, "but for what is kept to refine what the last look finds"
 
 
 def rising(batch: NDArray[Any]) -> NDArray[np.float64]:

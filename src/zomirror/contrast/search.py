@@ -204,6 +204,8 @@ def _from_each(
         left = last - progress.used
         if i and (left if ends else left // WITHOUT) < _each_start(progress):
             break
+        if any(np.array_equal(start, other) for other in starts[:i]):
+            continue  # parts of nothing: x0 is the centre, or the bounds are open
         course = Course(progress, start)
         status = yield from course.run(_short(progress))
         if status is Status.NONFINITE:
