@@ -181,6 +181,21 @@ def test_the_descent_takes_over_where_there_is_no_room_for_a_walk() -> None:
     assert label_of(wide, a.adversarial) == a.adversarial_label
 
 
+@pytest.mark.parametrize("start", [0.1, 0.3])
+def test_a_picture_with_impossible_classes_is_attacked(start: float) -> None:
+    """The logarithm of an impossible class is -inf: of one that stays so, and of one that x0 is far from."""
+
+    def predict(batch: Any) -> Any:
+        gain = batch.reshape(len(batch), -1).mean(axis=1) - 0.5
+        rival = np.where(gain < -0.35, -np.inf, gain)
+        return np.stack([-gain, rival, np.full(len(batch), -np.inf)], axis=1)
+
+    found = zm.attack(predict, np.full((16, 16), start), budget=1_500, rng=0)
+    assert found.success
+    assert found.adversarial_label == 1
+    assert found.l1_norm == pytest.approx(256 * (0.5 - start), rel=0.01)
+
+
 def test_a_method_of_ones_own_descends() -> None:
     model = Counted(MODELS["affine"])
     a = zm.attack(model, X[0], method=zm.zo_ada_expmd(batch_size=10), budget=1200, rng=0)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from zomirror.arrays import Array, Indices
 from zomirror.box import Box
 from zomirror.contrast.candidate import Candidate, Goal
-from zomirror.contrast.refine import FAR, RIVALS, STEP, Model, Pull, steps_within
+from zomirror.contrast.refine import RIVALS, STEP, Model, Pull, bounded, steps_within
 
 Vector = NDArray[np.float64]
 Asking = Generator[list[Array], Vector, Vector]
@@ -77,7 +77,7 @@ def look(
     asked, too: nothing sparse, but often the first adversarial points. With few queries `allowed` the cells are larger,
     fewer are halved, and the last ones stay whole.
     """
-    w = origin.w
+    w, scores = origin.w, bounded(scores)
     sides = [side for side in SIDES if side <= max(shape)]
     most, left = min(first, allowed), allowed
     level = next((i for i, side in enumerate(sides) if Grid(shape, side).count <= most), len(sides) - 1)
@@ -89,7 +89,7 @@ def look(
     chosen = np.unique(cell[steps != 0])[:most]
     while chosen.size:
         members = [np.flatnonzero((cell == c) & (steps != 0)) for c in chosen]
-        reply = np.clip((yield [_moved(w, steps, where) for where in members]), -FAR, FAR)
+        reply = bounded((yield [_moved(w, steps, where) for where in members]))
         for where, row in zip(members, reply, strict=True):
             total = float(np.abs(steps[where]).sum())
             slopes[:, where] = ((row - scores) / total)[:, None] * np.sign(steps[where])
