@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 import traceback
+from contextlib import suppress
 from email.utils import formatdate
 from functools import cache, partial
 from typing import Any
@@ -785,15 +786,21 @@ def relay(request: Request, _: int) -> Any:
     """A proxy that opens tunnels: it sees where they lead and nothing of what passes."""
 
     def pump(source: socket.socket, target: socket.socket) -> None:
-        while data := source.recv(65536):
-            target.sendall(data)
+        with suppress(OSError):  # either end may be gone
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
 
     def talk(peer: socket.socket) -> None:
         host, _, port = request.line.split()[1].partition(":")
         with socket.create_connection((host, int(port))) as target:
             peer.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
-            threading.Thread(target=pump, args=(target, peer), daemon=True).start()
+            back = threading.Thread(target=pump, args=(target, peer), daemon=True)
+            back.start()
             pump(peer, target)
+            with suppress(OSError):
+                target.shutdown(socket.SHUT_RDWR)
+            back.join(5)
 
     return talk
 
