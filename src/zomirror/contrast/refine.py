@@ -32,6 +32,8 @@ REGIONS = ((1.0, 1.5), (0.4, 1.0), (0.1, 0.4))
 """Trust regions as parts of the radius, and what the radius is multiplied by where that one does best."""
 AIMS = 3
 """How often each region is aimed at: what the model did not foresee of the margin is known the next time."""
+SLACKS = (0.03, 0.2)
+"""With rough slopes and nothing valid: how much further the next aims are, as parts of the change that was foreseen."""
 CORRECTION = 1.1
 """Where a point missed the boundary by so much, the next is aimed so many times as far beyond it; where it went too
 far, that part of the excess is taken back."""
@@ -104,6 +106,11 @@ class Model:
         problems = [replace(r.problem, kappa=r.problem.kappa + more) for r, more in zip(regions, further, strict=True)]
         return [self._whole(problem.solve()) for problem in problems]
 
+    def changes(self, regions: Sequence[Region], answers: Sequence[Vector]) -> Vector:
+        """How far the model takes the margins from where they are, in each region."""
+        steps = [point[self.features] - self.w[self.features] for point in answers]
+        return np.array([np.abs(r.problem.A @ step).max() for r, step in zip(regions, steps, strict=True)])
+
     def foreseen(self, goal: Goal, regions: Sequence[Region], answers: Sequence[Vector]) -> float:
         """The least F that the model knows of in the regions."""
         pairs = [(region.problem, point) for region, point in zip(regions, answers, strict=True)]
@@ -138,7 +145,8 @@ def refine(
     """
     lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
     free = np.flatnonzero(lower < upper)
-    left, radius, whole, asked_all = allowed - 1, FIRST_RADIUS, slopes is None, False
+    rough = slopes is not None
+    left, radius, whole, asked_all = allowed - 1, FIRST_RADIUS, not rough, False
     scores = bounded((yield [best.w]))[0]
     slopes = np.zeros((scores.size, best.w.size)) if slopes is None else slopes.copy()
     fewest = 0 if unless_valid is None else allowed - unless_valid
@@ -160,7 +168,7 @@ def refine(
             answers, before = model.answers(regions, np.zeros(len(regions))), best
             if best.valid and model.foreseen(goal, regions, answers) > best.fun - GAIN * abs(best.fun):
                 break  # there is nothing better in a smaller region either
-            growth, further = SHRINKING, np.zeros(len(regions))
+            growth, further, straight = SHRINKING, np.zeros(len(regions)), answers
             for aim in range(AIMS):
                 answers = model.answers(regions, further) if aim else answers
                 points = [box.project(point.astype(best.w.dtype)) for point in answers[:left]]
@@ -173,8 +181,13 @@ def refine(
                     candidate = goal.candidate(point, float(margin))
                     if candidate.better_than(best):
                         best, scores, growth = candidate, row, region.growth
-                missed = margins + np.array([region.problem.kappa for region in regions])[: len(points)]
-                further[: len(points)] += correction(missed)
+                if aim + 1 == AIMS:
+                    break
+                if before.valid or not rough:
+                    missed = margins + np.array([region.problem.kappa for region in regions])[: len(points)]
+                    further[: len(points)] += correction(missed)
+                else:  # a miss tells more about rough slopes than about the boundary
+                    further = SLACKS[aim] * model.changes(regions, straight)
             gained = _gained(before, best)
             if best.valid and before.valid and best.fun - bar > PATIENCE * (before.fun - best.fun):
                 return best
