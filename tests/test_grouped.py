@@ -135,6 +135,46 @@ def test_noise_is_found_and_met_with_two_sided_differences(sd: float) -> None:
     assert len(estimator.ask(memory, place, x, 1, KEY)) == (13 if sd else 7)
 
 
+@pytest.mark.parametrize("first", [1e-3, 0.1])
+@pytest.mark.parametrize(("bend", "lowest", "highest"), [(24.0, 1.0, 2.0), (0.0, 5.0, 5.0)])
+def test_the_radius_goes_to_where_bias_and_noise_balance(
+    first: float, bend: float, lowest: float, highest: float
+) -> None:
+    """f = bend sum x^3 at 0: a difference has bias nu^2 bend sum u^3 and noise sd/(sqrt 2 nu), least at nu = 0.02.
+
+    Too long is noticed some way beyond that; without bias there is no end but the longest reach, 0.1.
+    """
+    sd, k, best = 1e-3, 6, 0.02
+    assert best**6 == pytest.approx(sd**2 / (4 * 24**2 * D / k), rel=0.05)
+    place, estimator, rng = problem(), zm.GroupMemory(k), np.random.default_rng(4)
+    memory, radii, noises = Remembered(np.zeros(D), radius=first, central=True, sd=2 * sd), [], []
+    for t in range(3, 3 + 32 * 60, 32):
+        query = estimator.ask(memory, place, np.zeros(D), t, KEY)
+        assert len(query) == 1 + 4 * k + 12
+        points = query.points()
+        _, memory = estimator.tell(memory, query, bend * (points**3).sum(axis=1) + sd * rng.normal(size=len(query)))
+        radii.append(memory.radius / best)
+        noises.append(memory.sd)
+    assert lowest - 1e-9 <= np.median(radii[30:]) <= highest + 1e-9
+    assert np.median(noises[10:]) == pytest.approx(sd, rel=0.2)
+
+
+def test_a_given_radius_stays_and_exact_functions_are_not_tried() -> None:
+    for estimator, memory in (
+        (zm.GroupMemory(6, radius=0.03, noise=1e-3), None),
+        (zm.GroupMemory(6), Remembered(np.zeros(D), radius=1e-5)),
+    ):
+        begun = estimator.init(problem()) if memory is None else memory
+        sizes = {len(estimator.ask(begun, problem(), np.zeros(D), t, KEY)) for t in range(1, 100)}
+        assert sizes == {13 if begun.central else 7}
+
+
+def test_two_sided_differences_use_more_groups_where_there_are_many_coordinates() -> None:
+    for d, groups in ((5, 5), (100, 10), (150, 15), (1_000, 20)):
+        memory = Remembered(np.zeros(d), radius=0.01, central=True)
+        assert len(zm.GroupMemory(10).ask(memory, problem(d), np.zeros(d), 1, KEY)) == 1 + 2 * groups
+
+
 def test_a_link_multiplies_the_gradient_and_a_flat_link_is_a_plain() -> None:
     place, slope = problem(), np.random.default_rng(6).normal(size=D)
     plain, linked = zm.GroupMemory(5, noise=0.0), zm.GroupMemory(5, noise=0.0, link=Hinge())

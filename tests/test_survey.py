@@ -171,6 +171,23 @@ def test_a_gain_below_the_noise_prunes_nothing() -> None:
         assert np.count_nonzero(METHOD.tell(state, query, np.ones(len(query))).x) == left
 
 
+def test_where_f_is_noisy_a_survey_asks_four_times_and_believes_the_mean() -> None:
+    x = np.full(D, 1e-2)
+    x[0] = 0.9
+    state = surveying(x, problem(), sd=0.005)
+    state = replace(state, memory=replace(state.memory, descent=replace(state.memory.descent, central=True)))
+    query = METHOD.ask(state)
+    once = 1 + len(METHOD.cuts)
+    assert len(query) == 4 * once
+    np.testing.assert_array_equal(query.points(), np.tile(query.points(0, once), (4, 1)))
+    saved = problem().penalty(x) - problem().penalty(np.where(x < 0.5, 0, x))
+    for rise, left in ((0.7, 1), (0.8, D)):
+        # Of four answers to a pruned point one alone is told, four times as large.
+        values = np.zeros((4, once))
+        values[2, 1:] = 4 * rise * saved
+        assert np.count_nonzero(METHOD.tell(state, query, values.ravel()).x) == left
+
+
 def test_where_f_has_risen_for_long_it_goes_back_with_half_the_step() -> None:
     x, best = np.full(D, 0.5), np.full(D, 0.25)
     for waited, back in ((0, False), (1000, True)):

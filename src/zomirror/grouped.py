@@ -48,6 +48,10 @@ class Link(Protocol):
 
 LADDER = 6
 """Closely spaced points beside x whose third differences show the noise of f."""
+REPEATS = 12
+"""As many, where f is known to be noisy, to know better how much."""
+TRIED, FIRST_TRIED = 32, 3
+"""How often a batch with two-sided differences also takes them over nu/2, in batches, and which is the first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +110,9 @@ class GroupMemory:
 
     Row 0 is x, rows 1..k are x + nu u_{G_j}, and with central differences k more rows x - nu u_{G_j} follow. The
     first batch also looks at six points close to x, whose third differences show the noise of f: it decides on
-    one- or two-sided differences and on nu. `noise` says it beforehand (0 for none), `radius` fixes nu.
+    one- or two-sided differences and on nu. `noise` says it beforehand (0 for none), `radius` fixes nu. Two-sided
+    differences are taken over up to twice as many groups, and now and then over nu/2 as well: where the two differ by
+    more than noise, nu becomes what balances bias and noise, else it grows a little.
     `scale` is the size of x: the largest bound, or what the entries of x are expected to reach. While f is flat
     around x, one group holds all coordinates.
 
@@ -153,9 +159,11 @@ class GroupMemory:
         segments = [base, Segment(x, groups.count, groups, radius, first_sample=draws)]
         if memory.central:
             segments.append(Segment(x, groups.count, groups, -radius, first_sample=draws))
+            if self.radius is None and t % TRIED == FIRST_TRIED:
+                segments += [Segment(x, groups.count, groups, side * radius / 2) for side in (1, -1)]
+                segments += self._ladder(x, groups, REPEATS)
         elif not memory.radius and self.noise is None:
-            whole = replace(groups, labels=np.zeros_like(groups.labels), count=1)
-            segments += [Segment(x, 1, whole, i * STEP * self.scale) for i in range(1, LADDER + 1)]
+            segments += self._ladder(x, groups, LADDER)
         return Query(tuple(segments), problem.box if self.clip else None, self.max_block_bytes)
 
     def tell(self, memory: Remembered, query: Query, values: Values) -> tuple[Estimate, Remembered]:
@@ -166,9 +174,12 @@ class GroupMemory:
             raise ArgumentError("expected the query that ask() gave")
         at_x, ahead = values[: base.count], values[base.count : base.count + k]
         f = float(np.mean(at_x))
-        behind, span = (values[base.count + k :], 2) if memory.central else (at_x, 1)
+        behind, span = (values[base.count + k :][:k], 2) if memory.central else (at_x, 1)
         y = (ahead - behind) / (span * moved.radius)
-        if rest and not memory.central:
+        if memory.central and len(rest) > 1:
+            nearer = np.subtract(*values[1 + 2 * k : 1 + 4 * k].reshape(2, k)) / moved.radius
+            memory = self._balanced(memory, y - nearer, np.concatenate([at_x, values[-REPEATS:]]))
+        elif rest and not memory.central:
             memory = self._settle(memory, np.concatenate([at_x, values[-LADDER:]]), float(np.abs(y).max()))
         elif not memory.radius:
             memory = self._choose(memory, float(self.noise or 0), float(np.abs(y).max()))
@@ -191,7 +202,8 @@ class GroupMemory:
 
     def _groups(self, memory: Remembered, problem: Problem, x: Array, t: int, key: Key) -> Groups:
         n = memory.w.size
-        k = 1 if memory.flat else min(self.batch_size, n)
+        most = min(2 * self.batch_size, max(self.batch_size, n // 10)) if memory.central else self.batch_size
+        k = 1 if memory.flat else min(most, n)
         draw = generator(key, t)
         labels = draw.permutation(n) % k
         signs = 1 - 2 * draw.integers(2, size=n, dtype=np.int8).astype(x.dtype)
@@ -203,10 +215,17 @@ class GroupMemory:
             signs *= np.sqrt(size, out=size)
         return Groups(labels, signs, k, problem.free, problem.d)
 
+    def _ladder(self, x: Array, groups: Groups, count: int) -> list[Segment]:
+        """Points so close to x that f changes over them by its noise alone, if it has any."""
+        whole = replace(groups, labels=np.zeros_like(groups.labels), count=1)
+        return [Segment(x, 1, whole, i * STEP * self.scale) for i in range(1, count + 1)]
+
     def _settle(self, memory: Remembered, ladder: Values, slope: float) -> Remembered:
         """Choose by the noise that the ladder shows: the variance of third differences is 20 sd^2."""
         sd = float(np.sqrt(np.mean(np.diff(ladder, 3) ** 2) / 20))
-        return self._choose(memory, sd, slope)
+        chosen = self._choose(memory, sd, slope)
+        # Four third differences that overlap know little; where noise is all that is seen, seven values know more.
+        return replace(chosen, sd=float(np.std(ladder, ddof=1))) if chosen.central else chosen
 
     def _choose(self, memory: Remembered, sd: float, slope: float) -> Remembered:
         """One- or two-sided differences, and nu, from the noise against what f changes over the scale of x."""
@@ -217,6 +236,21 @@ class GroupMemory:
         if ratio > NOISY:
             return replace(memory, central=True, radius=self.scale * min(REACH, ratio ** (1 / 3)))
         return replace(memory, radius=self.scale * min(max(math.sqrt(ratio), SHORTEST), PROBE))
+
+    def _balanced(self, memory: Remembered, gap: Values, ladder: Values) -> Remembered:
+        """With a better nu, from the `gap` between differences over nu and over nu/2, and with a better known noise.
+
+        The bias of a difference grows with nu^2, so the gap is 3/4 of the bias at nu and noise of variance 5 v, where
+        v = sd^2 / (2 nu^2) is that of a difference over nu. Bias^2 + v is least where nu^6 changes by v / (2 bias^2).
+        """
+        nu, variance = memory.radius, memory.sd**2
+        variance += FRESH * (float(np.var(ladder, ddof=1)) - variance)
+        v, seen = variance / (2 * nu**2), float(np.mean(np.square(gap)))
+        factor = GROWTH
+        if seen > SURE * 5 * v:
+            factor = max((v / (2 * 16 / 9 * (seen - 5 * v))) ** (1 / 6), 0.25)
+        nu = self.scale * min(max(nu * factor / self.scale, SHORTEST), REACH)
+        return replace(memory, sd=math.sqrt(variance), radius=nu)
 
 
 EXACT = 1e-5
@@ -229,6 +263,11 @@ PROBE = 1e-2
 """nu / scale of the first batch, before the noise is known."""
 STEP = 1e-6
 """The spacing of the ladder, in units of the scale."""
+FRESH = 0.3
+"""The weight of the newest look at the noise of f among all."""
+SURE, GROWTH = 3.0, 1.25
+"""nu is too large where differences over nu and nu/2 are apart by so many times what noise does to their squares;
+elsewhere it grows by this factor."""
 NOISY = 1e-5
 """Noise beyond this part of what f changes over the scale of x wants two-sided differences."""
 

@@ -29,8 +29,9 @@ from zomirror.problem import Problem
 from zomirror.query import Query, Segment, scattered
 from zomirror.refine import Refinement, aimed, begun
 
-SHARE = 0.25
-"""What f may rise by when x is pruned, as a part of the penalty saved."""
+SHARE, NOISY_SHARE = 0.25, 0.75
+"""What f may rise by when x is pruned, as a part of the penalty saved. Noise leaves behind many small entries that f
+has little use for."""
 GROWING, OUTSTANDING = 4.0, 3.0
 """Not pruned is what f pulls away from 0 so many times as hard as l1 holds it there, and so many times as hard as it
 pulls at the root mean square of all: an entry that has only begun to grow."""
@@ -46,6 +47,8 @@ ROUNDS, WORTH = 3, 1e-5
 """It goes on for so many rounds, and then while each query gains this part of the penalty."""
 DOUBT = 4.0
 """A difference of F below so many standard deviations of the noise says nothing."""
+ASKED = 4
+"""How often a survey asks each of its points where f is noisy."""
 
 
 DESCEND, SURVEY, SLOPES, LINE = range(4)
@@ -141,7 +144,7 @@ class Surveyed:
             return course.refinement.slopes(state.x, course.descent.radius, state.problem)
         if course.stage == LINE:
             return course.refinement.line(state.x, state.problem)
-        return Query((Segment(state.x, 1), *self._prunings(state)))
+        return Query((Segment(state.x, 1), *self._prunings(state)) * _times(course))
 
     def tell(self, state: State, query: Query, values: Values) -> State:
         """One step of whatever was asked for."""
@@ -183,8 +186,9 @@ class Surveyed:
 
     def _surveyed(self, state: State, query: Query, values: Values) -> State:
         problem, course, pace = state.problem, state.memory, state.pace
-        sd = course.descent.sd
-        x, f, h = _pruned(query, values, problem, sd)
+        sd, times = course.descent.sd, _times(course)
+        share = NOISY_SHARE if course.descent.central else SHARE
+        x, f, h = _pruned(query, values.reshape(times, -1).mean(axis=0), problem, share, sd / math.sqrt(times))
         last = Measured(x, f, math.nan, math.nan)
         course = _noted(course, x, f, f + h, len(values))
         free = problem.d if problem.free is None else problem.free.size
@@ -231,7 +235,12 @@ class Surveyed:
         return replace(state, t=state.t + 1, x=x, memory=course, last=last)
 
 
-def _pruned(query: Query, values: Values, problem: Problem, sd: float) -> tuple[Array, float, float]:
+def _times(course: Course) -> int:
+    """How often a survey asks each of its points."""
+    return ASKED if course.descent.central else 1
+
+
+def _pruned(query: Query, values: Values, problem: Problem, share: float, sd: float) -> tuple[Array, float, float]:
     """(x, f, h) of the best row whose pruning is worth it beyond doubt; row 0 is x as it was."""
     x = query.segments[0].base
     f0, h0 = float(values[0]), problem.penalty(x)
@@ -239,7 +248,7 @@ def _pruned(query: Query, values: Values, problem: Problem, sd: float) -> tuple[
     for j, f in enumerate(values.tolist()[1:], 1):
         x = query.points(j, j + 1)[0]
         h = problem.penalty(x)
-        if f - f0 <= SHARE * (h0 - h) and f + h < enough:
+        if f - f0 <= share * (h0 - h) and f + h < enough:
             x.flags.writeable = False
             best, enough = (x, f, h), f + h
     return best
