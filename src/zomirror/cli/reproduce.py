@@ -170,6 +170,7 @@ def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
                     "measured": row.measured,
                     "seeds": row.seeds,
                     "deviation": row.deviation,
+                    "deviation_in_sd_of_seeds": row.strayed,
                     "agrees": row.agrees,
                 }
                 for row in rows
@@ -177,15 +178,28 @@ def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
         )
     else:
         say(f"{work.computed:,} runs computed, {work.found:,} were there")
-        head = ("settings", "row", "images", "seeds", "t=25", "50", "100", "150", "200", "largest deviation")
+        head = (
+            "settings",
+            "row",
+            "images",
+            "seeds",
+            "t=25",
+            "50",
+            "100",
+            "150",
+            "200",
+            "largest deviation",
+            "by seeds",
+        )
         lines = [
             (
                 row.reference.settings,
                 row.title,
-                str(row.reference.count),
+                str(len(row.reference.images)),
                 str(row.seeds),
                 *(f"{m:.3g}/{r:.3g}" for m, r in zip(row.measured, row.reference.values, strict=True)),
                 f"{row.deviation:.1%}",
+                "" if row.strayed is None else f"{row.strayed:.1f} sd",
             )
             for row in rows
         ]
