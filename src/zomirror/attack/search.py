@@ -17,8 +17,9 @@ import numpy as np
 from zomirror.attack.coarse import is_picture, look
 from zomirror.contrast.asking import ask_scores, driven
 from zomirror.contrast.engine import Reply, Request, Search
+from zomirror.contrast.finish import POLISH_SHARE, finish, pull_of
 from zomirror.contrast.progress import Found, Progress
-from zomirror.contrast.search import POLISH_SHARE, conducted, descend, finish, pull_of
+from zomirror.contrast.search import conducted, descend
 from zomirror.result import Status
 
 WALK_SHARE = 0.6

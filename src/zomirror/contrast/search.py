@@ -23,43 +23,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array
-from zomirror.contrast.asking import ask_margins, ask_scores, driven
-from zomirror.contrast.candidate import Candidate, Goal
+from zomirror.contrast.asking import ask_scores
+from zomirror.contrast.candidate import Candidate
 from zomirror.contrast.course import Course
 from zomirror.contrast.engine import Reply, Request, Search
-from zomirror.contrast.polish import polish
+from zomirror.contrast.finish import BEYOND, FINISH_SHARE, ended, thinned
 from zomirror.contrast.progress import Found, Progress, Stopped
-from zomirror.contrast.reach import reach
-from zomirror.contrast.refine import Pull, refine
-from zomirror.contrast.thin import thin
+from zomirror.contrast.starts import from_each, starts_of
 from zomirror.errors import ArgumentError
 from zomirror.penalty import ElasticNet
 from zomirror.result import Status
 
-STARTS = (0.25, 1.0, 0.5, 0.1)
-"""Where the descents for a PN begin, as parts of the way from x0 to the paper's start, the centre of the decision set:
-from there on the way in they meet other classes than from near x0, and any may be the nearest one."""
-SHORT, SHORTEST = 0.03, 60
-"""The part of the budget that each of them has, and at least so many queries: step 3 does more with the others."""
-EACH_START = 2.5
-"""A start needs so many queries for each free feature."""
-JUMPY = 3
-"""Of scores that jump, which refining does less with, the starts need so many times as many in all."""
-WITHOUT = 4
-"""While nothing is valid, a start may use one part in so many of what is left: there is more that can be tried."""
-NEAR = 1.3
-"""What is at most so many times as far above the least F, -kappa, as the best of them is pruned too, and may end below
-it."""
-WEAKER, BEYOND = 0.1, 0.1
-"""Where nothing was valid: the factor of the penalty of a second descent, and how far beyond the boundary to aim, as a
-part of the distance to it. Scores that jump have a tie where the hinge is least, and a tie is not valid."""
+WEAKER = 0.1
+"""Where nothing was valid: the factor of the penalty of a second descent."""
 SPARSEST = 4.0
 """The last of several levels has so many times the l1, and that part of the l2."""
-FINISH_SHARE = 0.25
-"""The part of the queries that the descent leaves for refining, pruning and shrinking."""
-POLISH_SHARE = 0.1
-"""The part of that which is for pruning and shrinking."""
 UNUSED = 0.05
 """With more than this part of the budget left, a search has not ended for want of it."""
 
@@ -152,30 +130,12 @@ def _find_label(progress: Progress) -> Generator[Request, Reply, None]:
     progress.distance = max(float(margins[-1]), 0.0) if np.isfinite(margins[-1]) else 0.0
 
 
-def _starts(progress: Progress) -> list[Array]:
-    """Where to begin: the paper's start, for a PN by the recommended method several, if there are queries for one."""
-    setting, aim = progress.setting, progress.aim
-    if setting.kind == "PP" or aim.method is not None:
-        return [setting.start]
-    affordable = progress.left >= _each_start(progress) * (1 if aim.radius is None else JUMPY)
-    parts = STARTS if affordable else STARTS[:1]
-    return [setting.box.project(setting.start * setting.start.dtype.type(part)) for part in parts]
-
-
-def _each_start(progress: Progress) -> float:
-    return _short(progress) + EACH_START * progress.setting.free
-
-
-def _short(progress: Progress) -> int:
-    return max(SHORTEST, int(SHORT * progress.aim.budget))
-
-
 def descend(progress: Progress) -> Generator[Request, Reply, Status]:
     """Descents until something is valid, the best point of which is finished."""
-    starts, last = _starts(progress), progress.used + progress.left
+    starts, last = starts_of(progress), progress.used + progress.left
     kept = int(FINISH_SHARE * progress.left)
     if len(starts) > 1:
-        ends, status = yield from _from_each(progress, starts, last)
+        ends, status = yield from from_each(progress, starts, last)
         if ends or status is Status.NONFINITE:
             return status
         best, kept = progress.best, int(FINISH_SHARE * progress.left)
@@ -188,37 +148,8 @@ def descend(progress: Progress) -> Generator[Request, Reply, Status]:
         status = yield from _gone(progress, course, last - kept)
         best = course.best
     if status is not Status.NONFINITE:
-        yield from _ended(progress, best, last)
+        yield from ended(progress, best, last)
     return status
-
-
-def _from_each(
-    progress: Progress, starts: list[Array], last: int
-) -> Generator[Request, Reply, tuple[list[Candidate], Status]]:
-    """The valid ends of short descents from the starts, as many as there are queries for, the best of them thinned.
-
-    While there is none, each leaves most queries for those that follow and for what else can be tried.
-    """
-    ends: list[Candidate] = []
-    for i, start in enumerate(starts):
-        left = last - progress.used
-        if i and (left if ends else left // WITHOUT) < _each_start(progress):
-            break
-        if any(np.array_equal(start, other) for other in starts[:i]):
-            continue  # parts of nothing: x0 is the centre, or the bounds are open
-        course = Course(progress, start)
-        status = yield from course.run(_short(progress))
-        if status is Status.NONFINITE:
-            return ends, status
-        allowed = last - progress.used - int(POLISH_SHARE * FINISH_SHARE * progress.aim.budget)
-        bar = min((end.fun for end in ends), default=np.inf)
-        unless_valid = None if ends else (last - progress.used) // WITHOUT
-        end = yield from finish(progress, course.best, allowed, bar=bar, unless_valid=unless_valid)
-        ends += [end] if end is not None and end.valid else []
-    for end in sorted(ends, key=lambda end: end.fun):
-        if progress.best is None or _near(progress.goal, end.fun, progress.best.fun):
-            yield from _pruned(progress, end, last - progress.used)
-    return ends, Status.BUDGET
 
 
 def _gone(progress: Progress, course: Course, last: int) -> Generator[Request, Reply, Status]:
@@ -230,13 +161,13 @@ def _gone(progress: Progress, course: Course, last: int) -> Generator[Request, R
 def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
     """A search with half of the budget, its end refined under ever more l1 and less l2; the sparsest is wanted."""
     count, goal = progress.aim.search, progress.goal
-    course = Course(progress, _starts(progress)[0], progress.best)
+    course = Course(progress, starts_of(progress)[0], progress.best)
     share = progress.left if count == 1 else progress.left // 2
     last, allowed = progress.used + share, share - int(FINISH_SHARE * share)
     status = yield from course.run(allowed, allowed // 2)
     if status is Status.NONFINITE:
         return status
-    end = yield from _ended(progress, course.best, last)
+    end = yield from ended(progress, course.best, last)
     for i in range(1, count):
         if end is None:
             break
@@ -244,86 +175,10 @@ def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
         factor = SPARSEST ** (i / (count - 1))
         stronger = replace(goal, penalty=ElasticNet(goal.penalty.l1 * factor, goal.penalty.l2 / factor))
         start = stronger.candidate(end.w, end.margin)
-        sparser = yield from _thinned(progress, start, progress.left // (count - i), stronger)
+        sparser = yield from thinned(progress, start, progress.left // (count - i), stronger)
         end = None if sparser is None else goal.candidate(sparser.w, sparser.margin)
     progress.ends += [] if end is None else [end]
     return status
-
-
-def _ended(progress: Progress, best: Candidate | None, last: int) -> Generator[Request, Reply, Candidate | None]:
-    """`best` finished; while nothing at all is valid, what is left until `last` is spent on reaching something."""
-    left = last - progress.used
-    end = yield from _thinned(progress, best, left if best is not None and best.valid else left // 2)
-    nearest, left = progress.best, last - progress.used
-    if nearest is None or nearest.valid or left <= 0:
-        return end
-    allowed = max(1, int((1 - FINISH_SHARE) * left))
-    reached = reach(nearest, progress.goal, progress.setting.box, allowed, progress.aim.seed)
-    nearest = yield from driven(progress, reached, ask_margins)
-    return (yield from _thinned(progress, nearest, last - progress.used))
-
-
-def _thinned(
-    progress: Progress, start: Candidate | None, allowed: int, goal: Goal | None = None
-) -> Generator[Request, Reply, Candidate | None]:
-    """`start` finished and then, once it is valid, with as few features as do."""
-    last = progress.used + min(allowed, progress.left)
-    end = yield from finish(progress, start, allowed, goal=goal)
-    if end is None or not end.valid:
-        return end
-    return (yield from _pruned(progress, end, last - progress.used, goal))
-
-
-def _pruned(
-    progress: Progress, end: Candidate, allowed: int, goal: Goal | None = None
-) -> Generator[Request, Reply, Candidate]:
-    """The valid `end` with as few features as do."""
-    box, step = progress.setting.box, progress.aim.radius
-    thinner = thin(end, progress.goal if goal is None else goal, box, pull_of(progress), allowed, step=step)
-    return (yield from driven(progress, thinner, ask_scores))
-
-
-def finish(
-    progress: Progress,
-    start: Candidate | None,
-    allowed: int,
-    slopes: NDArray[np.float64] | None = None,
-    goal: Goal | None = None,
-    bar: float = np.inf,
-    unless_valid: int | None = None,
-) -> Generator[Request, Reply, Candidate | None]:
-    """`start` refined and then, once it is valid, pruned and shrunk; `goal` if it is not the search's.
-
-    Refining ends where it falls behind the `bar`, or after `unless_valid` queries without a valid point, and what is
-    left far above the `bar` is not pruned.
-    """
-    if start is None:
-        return None
-    end, box, last = start, progress.setting.box, progress.used + min(allowed, progress.left)
-    goal = progress.goal if goal is None else goal
-    if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
-        beyond = BEYOND * progress.distance
-        pull, step = pull_of(progress), progress.aim.radius
-        refined = refine(
-            end, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes, bar=bar, unless_valid=unless_valid
-        )
-        end = yield from driven(progress, refined, ask_scores)
-    if end.valid and last > progress.used and _near(goal, end.fun, bar):
-        end = yield from driven(progress, polish(end, goal, box, last - progress.used), ask_margins)
-    return end
-
-
-def _near(goal: Goal, fun: float, best: float) -> bool:
-    """Whether F is not much further than the best above the least that it can be, -kappa."""
-    return fun + goal.kappa <= NEAR * (best + goal.kappa)
-
-
-def pull_of(progress: Progress) -> Pull:
-    """What is wanted of which class."""
-    target, label = progress.aim.target, progress.label
-    if progress.setting.kind == "PP":
-        return Pull(label, kept=True)
-    return Pull(label, kept=False) if target is None else Pull(target, kept=True)
 
 
 def _shown(scores: NDArray[np.float64]) -> str:
