@@ -5,7 +5,11 @@ centre of [0, 1 - x0], PP from x0). Counted are the queries until the recommende
 comes within 2 % of the objective that it ended with. Both are run to the same budget and compared at its end. Images
 are the first of each class of the MNIST test set from position 6,000 on, none of which was used to tune anything.
 
+The photographs of CIFAR-10 with ResNet20 come from the reproduction of the paper, whose grid has both methods on them
+(hinge, l1 = l2 = 0.5); there F is known after every 201 queries, at first, and then after every 1,005.
+
     python benchmarks/queries.py --images 20     writes results/queries.json and docs/images/queries.png
+    python benchmarks/queries.py --study         runs nothing: adds what the reproduction has, and writes them again
     python benchmarks/queries.py --quick         two images, prints only
 """
 
@@ -29,13 +33,18 @@ from numpy.typing import NDArray
 
 import zomirror as zm
 from zomirror import datasets, models
+from zomirror.experiments.outcome import steps
+from zomirror.experiments.settings import ADAPTIVE, ITERATIONS, QUERIES, RECOMMENDED
+from zomirror.experiments.store import read_study
 from zomirror.losses import Hinge, Loss, Softplus, change_margin, keep_margin
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "queries.json"
+STUDY = ROOT / "benchmarks" / "results" / "paper" / "cifar-printed.json"
 PICTURE = ROOT / "docs" / "images" / "queries.png"
 BUDGET = 40_201
-CASES = [(kind, loss) for kind in ("PN", "PP") for loss in ("hinge", "softplus")]
+CASES = [("MNIST", kind, loss) for kind in ("PN", "PP") for loss in ("hinge", "softplus")]
+CASES += [("CIFAR-10", kind, "hinge") for kind in ("PN", "PP")]
 LOSSES: dict[str, Callable[[], Loss]] = {"hinge": Hinge, "softplus": Softplus}
 Array = NDArray[Any]
 
@@ -53,8 +62,14 @@ class Row:
     """Until F was within 2 % of that; None when it never was."""
     final: float
     """F where the recommended method ended, with as many queries."""
-    overhead: float
-    """CPU time outside the model, per query, against ZO-AdaExpMD's."""
+    overhead: float | None
+    """CPU time outside the model, per query, against ZO-AdaExpMD's; None where it was not measured."""
+    data: str = "MNIST"
+
+    @property
+    def case(self) -> tuple[str, str, str]:
+        """Which of CASES it belongs to."""
+        return self.data, self.kind, self.loss
 
     @property
     def ratio(self) -> float:
@@ -108,6 +123,18 @@ def compare(model: Any, x0: Array, image: int, kind: str, loss: str) -> Row:
     return Row(image, kind, loss, base.fun, queries, fast.fun, per_query[1] / per_query[0])
 
 
+def studied(path: Path) -> Iterator[Row]:
+    """The rows of the images on which the study of the paper has run both methods."""
+    found = {(run.kind, run.image, run.algorithm): run for run in read_study(path) if run.iterations == ITERATIONS}
+    after = QUERIES * np.array(steps(ITERATIONS))
+    for (kind, image, algorithm), base in sorted(found.items()):
+        fast = found.get((kind, image, RECOMMENDED.name))
+        if algorithm == ADAPTIVE.name and fast is not None:
+            within = np.flatnonzero(np.array(fast.fun) <= 1.02 * base.fun[-1])
+            queries = int(after[within[0]]) if within.size else None
+            yield Row(image, kind, "hinge", base.fun[-1], queries, fast.fun[-1], None, "CIFAR-10")
+
+
 def images(count: int) -> Iterator[tuple[int, Array]]:
     """The same number of each class, as near as may be."""
     test = datasets.mnist("test")
@@ -120,29 +147,32 @@ def images(count: int) -> Iterator[tuple[int, Array]]:
 def summary(rows: list[Row]) -> list[dict[str, Any]]:
     """Medians and extremes of each case."""
     table = []
-    for kind, loss in CASES:
-        case = [row for row in rows if (row.kind, row.loss) == (kind, loss)]
+    for data, kind, loss in CASES:
+        case = [row for row in rows if row.case == (data, kind, loss)]
         if case:
+            overheads = [row.overhead for row in case if row.overhead is not None]
             table.append(
                 {
-                    "case": f"{kind} {loss}",
+                    "case": f"{data} {kind} {loss}",
                     "images": len(case),
                     "median_fraction": statistics.median(row.fraction for row in case),
                     "largest_fraction": max(row.fraction for row in case),
                     "reached": sum(row.queries is not None for row in case),
                     "median_final_ratio": statistics.median(row.ratio for row in case),
-                    "median_overhead_ratio": statistics.median(row.overhead for row in case),
+                    "median_overhead_ratio": statistics.median(overheads) if overheads else None,
                 }
             )
     return table
 
 
 def show(table: list[dict[str, Any]]) -> None:
-    print(f"{'case':<12} {'images':>6} {'reached':>7} {'median':>7} {'largest':>7} {'final F':>8} {'overhead':>8}")
+    print(f"{'case':<18} {'images':>6} {'reached':>7} {'median':>7} {'largest':>7} {'final F':>8} {'overhead':>8}")
     for row in table:
+        overhead = row["median_overhead_ratio"]
         print(
-            f"{row['case']:<12} {row['images']:>6} {row['reached']:>7} {row['median_fraction']:>7.3f} "
-            f"{row['largest_fraction']:>7.3f} {row['median_final_ratio']:>8.3f} {row['median_overhead_ratio']:>8.2f}",
+            f"{row['case']:<18} {row['images']:>6} {row['reached']:>7} {row['median_fraction']:>7.3f} "
+            f"{row['largest_fraction']:>7.3f} {row['median_final_ratio']:>8.3f} "
+            + ("" if overhead is None else f"{overhead:>8.2f}"),
             flush=True,
         )
 
@@ -153,10 +183,11 @@ def draw(rows: list[Row], path: Path) -> None:
 
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes = figure.subplots()
-    colours = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00")
-    for k, (kind, loss) in enumerate(CASES):
-        reached = [row.fraction for row in rows if (row.kind, row.loss) == (kind, loss) and row.queries is not None]
-        missed = sum((row.kind, row.loss) == (kind, loss) and row.queries is None for row in rows)
+    colours = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7")
+    cases = [case for case in CASES if any(row.case == case for row in rows)]
+    for k, case in enumerate(cases):
+        reached = [row.fraction for row in rows if row.case == case and row.queries is not None]
+        missed = sum(row.case == case and row.queries is None for row in rows)
         spread = np.random.default_rng(0).uniform(-0.18, 0.18, len(reached))
         axes.scatter(reached, k + spread, s=18, color=colours[k], alpha=0.8, linewidths=0)
         if missed:
@@ -165,28 +196,36 @@ def draw(rows: list[Row], path: Path) -> None:
             )
     axes.axvline(0.1, color="0.5", linestyle="--", linewidth=1)
     axes.set(xscale="log", xlim=(0.005, 1.0), xlabel="queries, as a fraction of ZO-AdaExpMD's 40,200")
-    axes.set_yticks(range(len(CASES)), [f"{kind}, {loss}" for kind, loss in CASES])
+    axes.set_yticks(range(len(cases)), [f"{data} {kind}, {loss}" for data, kind, loss in cases])
     axes.invert_yaxis()
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 
 
+def digits(count: int) -> list[Row]:
+    """All rows of so many digits."""
+    model, rows = zm.as_classifier(models.path("lenet")), []
+    for i, x0 in images(count):
+        rows += [compare(model, x0, i, kind, loss) for data, kind, loss in CASES if data == "MNIST"]
+        print(f"image {i}: " + ", ".join(f"{row.kind} {row.loss} {row.fraction:.3f}" for row in rows[-4:]), flush=True)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--images", type=int, default=20, help="how many test images (default 20)")
+    parser.add_argument("--study", action="store_true", help="the stored digits and the study's photographs, no runs")
     parser.add_argument("--quick", action="store_true", help="two images, nothing is written")
     options = parser.parse_args()
-    model = zm.as_classifier(models.path("lenet"))
-    rows = []
-    for i, x0 in images(2 if options.quick else options.images):
-        for kind, loss in CASES:
-            rows.append(compare(model, x0, i, kind, loss))
-        print(f"image {i}: " + ", ".join(f"{row.kind} {row.loss} {row.fraction:.3f}" for row in rows[-4:]), flush=True)
+    stored = json.loads(RESULTS.read_text()) if options.study else None
+    rows = digits(2 if options.quick else options.images) if stored is None else [Row(**row) for row in stored["rows"]]
+    rows = [row for row in rows if row.data == "MNIST"] + list(studied(STUDY) if STUDY.is_file() else ())
     table = summary(rows)
     show(table)
     if not options.quick:
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        machine = {"processor": platform.processor() or platform.machine(), "python": platform.python_version()}
+        here = {"processor": platform.processor() or platform.machine(), "python": platform.python_version()}
+        machine = here if stored is None else stored["machine"]
         plain = [{name: (None if value == np.inf else value) for name, value in row.items()} for row in table]
         document = {"summary": plain, "rows": [asdict(row) for row in rows], "machine": machine}
         RESULTS.write_text(json.dumps(document, indent=1) + "\n")
