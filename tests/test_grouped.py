@@ -169,6 +169,16 @@ def test_a_given_radius_stays_and_exact_functions_are_not_tried() -> None:
         assert sizes == {13 if begun.central else 7}
 
 
+def test_a_given_noise_is_believed_and_not_measured() -> None:
+    estimator, rng = zm.GroupMemory(6, noise=1e-3), np.random.default_rng(0)
+    memory = Remembered(np.zeros(D), radius=0.01, central=True, sd=1e-3)
+    query = estimator.ask(memory, problem(), np.zeros(D), 3, KEY)
+    assert len(query) == 1 + 4 * 6
+    _, after = estimator.tell(memory, query, 1e-3 * rng.normal(size=len(query)))
+    assert after.sd == 1e-3
+    assert after.radius == pytest.approx(1.25 * 0.01), "no more than noise is seen"
+
+
 def test_two_sided_differences_use_more_groups_where_there_are_many_coordinates() -> None:
     for d, groups in ((5, 5), (100, 10), (150, 15), (1_000, 20)):
         memory = Remembered(np.zeros(d), radius=0.01, central=True)

@@ -161,7 +161,7 @@ class GroupMemory:
             segments.append(Segment(x, groups.count, groups, -radius, first_sample=draws))
             if self.radius is None and t % TRIED == FIRST_TRIED:
                 segments += [Segment(x, groups.count, groups, side * radius / 2) for side in (1, -1)]
-                segments += self._ladder(x, groups, REPEATS)
+                segments += self._ladder(x, groups, REPEATS) if self.noise is None else []
         elif not memory.radius and self.noise is None:
             segments += self._ladder(x, groups, LADDER)
         return Query(tuple(segments), problem.box if self.clip else None, self.max_block_bytes)
@@ -178,7 +178,11 @@ class GroupMemory:
         y = (ahead - behind) / (span * moved.radius)
         if memory.central and len(rest) > 1:
             nearer = np.subtract(*values[1 + 2 * k : 1 + 4 * k].reshape(2, k)) / moved.radius
-            memory = self._balanced(memory, y - nearer, np.concatenate([at_x, values[-REPEATS:]]))
+            ladder = np.concatenate([at_x, values[1 + 4 * k :]])
+            if self.noise is None:
+                variance = memory.sd**2 + FRESH * (float(np.var(ladder, ddof=1)) - memory.sd**2)
+                memory = replace(memory, sd=math.sqrt(variance))
+            memory = replace(memory, radius=self._balanced(memory, y - nearer))
         elif rest and not memory.central:
             memory = self._settle(memory, np.concatenate([at_x, values[-LADDER:]]), float(np.abs(y).max()))
         elif not memory.radius:
@@ -237,20 +241,17 @@ class GroupMemory:
             return replace(memory, central=True, radius=self.scale * min(REACH, ratio ** (1 / 3)))
         return replace(memory, radius=self.scale * min(max(math.sqrt(ratio), SHORTEST), PROBE))
 
-    def _balanced(self, memory: Remembered, gap: Values, ladder: Values) -> Remembered:
-        """With a better nu, from the `gap` between differences over nu and over nu/2, and with a better known noise.
+    def _balanced(self, memory: Remembered, gap: Values) -> float:
+        """A better nu, from the `gap` between differences over nu and over nu/2.
 
         The bias of a difference grows with nu^2, so the gap is 3/4 of the bias at nu and noise of variance 5 v, where
         v = sd^2 / (2 nu^2) is that of a difference over nu. Bias^2 + v is least where nu^6 changes by v / (2 bias^2).
         """
-        nu, variance = memory.radius, memory.sd**2
-        variance += FRESH * (float(np.var(ladder, ddof=1)) - variance)
-        v, seen = variance / (2 * nu**2), float(np.mean(np.square(gap)))
+        v, seen = memory.sd**2 / (2 * memory.radius**2), float(np.mean(np.square(gap)))
         factor = GROWTH
         if seen > SURE * 5 * v:
             factor = max((v / (2 * 16 / 9 * (seen - 5 * v))) ** (1 / 6), 0.25)
-        nu = self.scale * min(max(nu * factor / self.scale, SHORTEST), REACH)
-        return replace(memory, sd=math.sqrt(variance), radius=nu)
+        return self.scale * min(max(memory.radius * factor / self.scale, SHORTEST), REACH)
 
 
 EXACT = 1e-5
