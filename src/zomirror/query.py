@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,9 +94,12 @@ class Stream:
             self.directions.fill(rows, self.key, self.t, 0, 1.0)
             return self.scatter(product(scaled, rows))
         total, strip = np.zeros(self.width, self.dtype), self._strip
+        spans = list(blocks(self.count, self.width, self.dtype, self.max_block_bytes))
+        if len(spans) == self.count:
+            spans = [(0, self.count)]  # blocks of one row are added up row after row, and so are all rows at once
         for first in range(0, self.width, strip):
             part = total[first : first + strip]
-            for start, stop in blocks(self.count, self.width, self.dtype, self.max_block_bytes):
+            for start, stop in spans:
                 part += self._product(scaled, start, stop, first, part.size)
         return self.scatter(total)
 
@@ -122,13 +126,13 @@ class Stream:
         if out.shape[1] == self.width:
             if self.width:  # else every coordinate is fixed, and no direction is left
                 self.directions.fill(out, self.key, self.t, start, scale)
-        elif isinstance(self.directions, Columns):
-            self.directions.fill_columns(out, self.key, self.t, start, scale, first, self.width)
+        else:
+            cast(Columns, self.directions).fill_columns(out, self.key, self.t, start, scale, first, self.width)
 
     @property
     def _strip(self) -> int:
         """How many columns are made at a time: all, unless a row is larger than the cache and can be made in parts."""
-        large = self.width * self.dtype.itemsize > PATCH_BYTES and isinstance(self.directions, Columns)
+        large = self.width * self.dtype.itemsize > PATCH_BYTES and _in_columns(type(self.directions))
         return STRIP if large else max(1, self.width)
 
     def _patches(self, rows: int, width: int) -> Iterator[tuple[int, int]]:
@@ -243,6 +247,12 @@ def blocks(count: int, width: int, dtype: np.dtype[Any], max_bytes: int) -> Iter
     step = max(1, min(MAX_BLOCK_ROWS, max_bytes // max(1, width * dtype.itemsize)))
     for start in range(0, count, step):
         yield start, min(start + step, count)
+
+
+@lru_cache
+def _in_columns(directions: type[Directions]) -> bool:
+    """Whether parts of a row can be made; asking a protocol takes as long as making thousands of coordinates."""
+    return issubclass(directions, Columns)
 
 
 _thread = threading.local()
