@@ -332,6 +332,9 @@ def test_the_spread_of_the_seeds_stands_beside_a_deviation(models: Path) -> None
     assert row.strayed == pytest.approx(0, abs=1e-6)
     off = replace(row, measured=tuple(1.2 * value for value in reference.values))
     assert off.strayed == pytest.approx(2 / np.sqrt(4 / 3), rel=1e-6)
+    assert (row.agrees, row.explained) == (True, False)
+    assert (off.agrees, off.explained) == (False, True)
+    assert not replace(off, spread=tuple(value / 2 for value in off.spread or ())).explained
 
 
 def test_the_command_of_the_comparison_tells_and_fails_when_a_row_is_off(models: Path, tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ THREE = (6808, 4520, 9471)
 seven only this one gives its curves."""
 TIMES = (25, 50, 100, 150, 200)
 TOLERANCE = 0.1
+DOUBTED = 2.0
+"""A deviation of so many standard deviations of what the seed alone does says nothing."""
 SEEDS = {DIGITS: 1, PHOTOGRAPHS: 3, THREE: 6}
 """Runs of each image. On so few photographs one of them decides a mean: at t = 25 the PN of image 482 is anywhere
 between 0.42 and 0.91, by its seed alone."""
@@ -105,6 +107,11 @@ class Compared:
     def agrees(self) -> bool:
         """Within ten per cent everywhere."""
         return self.deviation <= TOLERANCE
+
+    @property
+    def explained(self) -> bool:
+        """Whether a row that does not agree is no further off than its seeds may bring it."""
+        return not self.agrees and self.strayed is not None and self.strayed <= DOUBTED
 
     @property
     def title(self) -> str:
