@@ -125,7 +125,8 @@ def compare(model: Any, x0: Array, image: int, kind: str, loss: str) -> Row:
 
 def studied(path: Path) -> Iterator[Row]:
     """The rows of the images on which the study of the paper has run both methods."""
-    found = {(run.kind, run.image, run.algorithm): run for run in read_study(path) if run.iterations == ITERATIONS}
+    plain = [run for run in read_study(path) if run.iterations == ITERATIONS and not run.repeat and run.upscale == 1]
+    found = {(run.kind, run.image, run.algorithm): run for run in plain}
     after = QUERIES * np.array(steps(ITERATIONS))
     for (kind, image, algorithm), base in sorted(found.items()):
         fast = found.get((kind, image, RECOMMENDED.name))

@@ -50,7 +50,7 @@ def tables() -> list[Row]:
 
 def fewer() -> Row:
     cases = read("queries")["summary"]
-    parts = sorted(case["median_fraction"] for case in cases)
+    parts = sorted(case["median_fraction"] for case in cases if case["median_fraction"] is not None)
     reached, all_ = sum(case["reached"] for case in cases), sum(case["images"] for case in cases)
     what = "queries of the recommended method to the end that ZO-AdaExpMD reaches with 40,200, of explanations"
     return what, f"{parts[0]:.1%} to {parts[-1]:.1%} in the median; {reached} of {all_} got there", "queries.py"

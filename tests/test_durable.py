@@ -595,3 +595,20 @@ def test_an_optimizer_of_another_configuration_is_refused_by_name(path: Path) ->
     with opened(path, rng=None) as opt:
         assert opt.seed == 0
     opt.close()
+
+
+@pytest.mark.parametrize("method", [None, zm.zo_group_expmd()], ids=["recommended", "its descent"])
+def test_a_run_of_an_earlier_revision_of_its_method_is_not_gone_on_with(
+    path: Path, method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same values would lead it to other points than those that were asked."""
+    with pytest.raises(Crash):
+        run(Dying(sphere_function, {3}), method=method, run_dir=path, max_sent=1_000)
+    for changed in (zm.Surveyed, zm.GroupMemory):
+        monkeypatch.setattr(changed, "revision", changed.revision + 1)
+    never = Counted(sphere_function)
+    with pytest.raises(zm.RunError, match="trajectory"):
+        run(never, method=method, run_dir=path, max_sent=1_000)
+    assert never.calls == 0
+    monkeypatch.undo()
+    assert bits(run(method=method, run_dir=path, max_sent=1_000)) == bits(run(method=method))

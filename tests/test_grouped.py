@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 import zomirror as zm
 from zomirror.directions import key_of
-from zomirror.grouped import Groups, Remembered, mended
+from zomirror.grouped import Groups, Remembered, _looked_again, mended
 from zomirror.losses import Hinge
 
 D = 40
@@ -181,8 +182,46 @@ def test_a_given_noise_is_believed_and_not_measured() -> None:
 
 def test_two_sided_differences_use_more_groups_where_there_are_many_coordinates() -> None:
     for d, groups in ((5, 5), (100, 10), (150, 15), (1_000, 20)):
-        memory = Remembered(np.zeros(d), radius=0.01, central=True)
+        memory = Remembered(np.zeros(d), radius=0.01, central=True, drowned=True)
         assert len(zm.GroupMemory(10).ask(memory, problem(d), np.zeros(d), 1, KEY)) == 1 + 2 * groups
+        less = replace(memory, drowned=False)
+        assert len(zm.GroupMemory(10).ask(less, problem(d), np.zeros(d), 1, KEY)) == 1 + 2 * min(10, d)
+
+
+@pytest.mark.parametrize(("sd", "drowned"), [(3e-4, False), (0.1, True)])
+def test_much_noise_is_told_from_little(sd: float, drowned: bool) -> None:
+    place, estimator, rng = problem(), zm.GroupMemory(6), np.random.default_rng(0)
+    query = estimator.ask(estimator.init(place), place, np.zeros(D), 0, KEY)
+    _, memory = estimator.tell(estimator.init(place), query, query.points().sum(axis=1) + sd * rng.normal(size=13))
+    assert (memory.central, memory.drowned) == (True, drowned)
+
+
+def test_a_trial_looks_at_half_the_radius_and_mends_the_radius_by_the_sixth_root() -> None:
+    """gap^2 = 100 v: then bias^2 = 16/9 (100 - 5) v, and nu^6 falls by 2 bias^2 / v; below 15 v it grows by 1/4."""
+    estimator = zm.GroupMemory(6)
+    memory = Remembered(np.zeros(D), radius=0.04, central=True, sd=1e-3)
+    radii = [segment.radius for segment in estimator.ask(memory, problem(), np.zeros(D), 35, KEY).segments]
+    assert radii[:5] == [0.0, 0.04, -0.04, 0.02, -0.02]
+    assert radii[5:] == pytest.approx([1e-6 * i for i in range(1, 13)])
+    v = 1e-6 / (2 * 0.04**2)
+    for times, factor in ((100, (2 * 16 / 9 * 95) ** (-1 / 6)), (15.1, (2 * 16 / 9 * 10.1) ** (-1 / 6)), (14.9, 1.25)):
+        assert estimator._balanced(memory, np.full(6, math.sqrt(times * v))) == pytest.approx(0.04 * factor, rel=1e-9)
+    assert estimator._balanced(memory, np.full(6, 1e9)) == pytest.approx(0.01), "a quarter at most"
+    assert estimator._balanced(replace(memory, radius=0.09), np.zeros(6)) == 0.1
+
+
+def test_the_noise_is_looked_at_again_without_the_slope_and_without_belief_in_everything() -> None:
+    noise = 1e-3 * np.random.default_rng(0).normal(size=13)
+    seen = float(np.sqrt(np.sum((noise - np.polyval(np.polyfit(range(13), noise, 1), range(13))) ** 2) / 11))
+    assert 0.7e-3 < seen < 1.4e-3
+    for slope in (0.0, 5.0):
+        after = _looked_again(2e-3, noise + slope * np.arange(13))
+        assert after == pytest.approx(math.sqrt(0.7 * 4e-6 + 0.3 * seen**2), rel=1e-6)
+    for off in (1e3, 1e160, np.finfo(np.float64).max):
+        noise[4] = off
+        assert _looked_again(1e-3, noise) == pytest.approx(1e-3 * math.sqrt(0.7 + 0.3 * 10))
+    noise[4] = noise[0]
+    assert _looked_again(1e-3, noise) == 1e-3, "a refused point is read as f(x), and then nothing is known"
 
 
 def test_a_link_multiplies_the_gradient_and_a_flat_link_is_a_plain() -> None:

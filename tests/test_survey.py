@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -186,6 +187,20 @@ def test_where_f_is_noisy_a_survey_asks_four_times_and_believes_the_mean() -> No
         values = np.zeros((4, once))
         values[2, 1:] = 4 * rise * saved
         assert np.count_nonzero(METHOD.tell(state, query, values.ravel()).x) == left
+
+
+def test_refused_prunings_of_a_noisy_f_overflow_nothing() -> None:
+    rng = np.random.default_rng(0)
+
+    def f(points: Any) -> Any:
+        values = np.square(points - 0.3).sum(axis=1) + 1e-3 * rng.normal(size=len(points))
+        return np.where((points == 0).any(axis=1), np.nan, values)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = zm.minimize(f, np.full(30, 0.9), l1=0.01, bounds=(0, 1), budget=3_000, rng=0, nonfinite="refuse")
+    assert result.status is zm.Status.BUDGET
+    assert result.fun < 0.2
 
 
 def test_where_f_has_risen_for_long_it_goes_back_with_half_the_step() -> None:

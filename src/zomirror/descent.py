@@ -88,6 +88,11 @@ class MirrorDescent:
     estimator: Estimator
     step: StepRule
 
+    @property
+    def revision(self) -> int:
+        """That of the estimator, if it has one."""
+        return int(getattr(self.estimator, "revision", 0))
+
     def init(self, x0: Array, problem: Problem, key: Key) -> State:
         """x_1 = x0; refuses a problem that the mirror map cannot handle."""
         self.mirror.check(problem.penalty, problem.box)

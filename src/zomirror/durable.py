@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 PathLike = str | os.PathLike[str]
 
 TRAJECTORY = 1
-"""Raised whenever the same values lead a method to other points: then recorded values cannot be replayed."""
+"""Raised whenever the same values lead a method to other points: then recorded values cannot be replayed. A change of
+one method alone raises its own `revision` instead."""
 
 
 class RunLedger:
@@ -114,8 +115,9 @@ def open_run(
 ) -> RunDirectory:
     """Create the run or resume it, refusing one of another configuration."""
     problem = optimizer.state.problem
+    revision = getattr(optimizer.method, "revision", 0)
     known = {
-        "trajectory": TRAJECTORY,
+        "trajectory": [TRAJECTORY, revision] if revision else TRAJECTORY,
         "l1": problem.penalty.l1,
         "l2": problem.penalty.l2,
         "method": stable_repr("method", optimizer.method),

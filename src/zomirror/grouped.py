@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,8 @@ class Remembered:
     """f at the last iterate; infinite before there is one."""
     sd: float = 0.0
     """The standard deviation of f asked twice at one point, as far as it is known."""
+    drowned: bool = False
+    """Whether noise is so much that more groups are worth their queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +113,17 @@ class GroupMemory:
     Row 0 is x, rows 1..k are x + nu u_{G_j}, and with central differences k more rows x - nu u_{G_j} follow. The
     first batch also looks at six points close to x, whose third differences show the noise of f: it decides on
     one- or two-sided differences and on nu. `noise` says it beforehand (0 for none), `radius` fixes nu. Two-sided
-    differences are taken over up to twice as many groups, and now and then over nu/2 as well: where the two differ by
-    more than noise, nu becomes what balances bias and noise, else it grows a little.
+    differences are taken over up to twice as many groups where noise is much, and now and then over nu/2 as well: where
+    the two differ by more than noise, nu becomes what balances bias and noise, else it grows a little.
     `scale` is the size of x: the largest bound, or what the entries of x are expected to reach. While f is flat
     around x, one group holds all coordinates.
 
     With a `link` l, the values told are those of f and what is minimised is l(f(x)) + h(x): the memory is then one
     of f, which may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
     """
+
+    revision: ClassVar[int] = 1
+    """Raised whenever the same values lead it to other points: a stored run of an earlier one is not gone on with."""
 
     batch_size: int = 10
     scale: float = 1.0
@@ -178,10 +183,8 @@ class GroupMemory:
         y = (ahead - behind) / (span * moved.radius)
         if memory.central and len(rest) > 1:
             nearer = np.subtract(*values[1 + 2 * k : 1 + 4 * k].reshape(2, k)) / moved.radius
-            ladder = np.concatenate([at_x, values[1 + 4 * k :]])
             if self.noise is None:
-                variance = memory.sd**2 + FRESH * (float(np.var(ladder, ddof=1)) - memory.sd**2)
-                memory = replace(memory, sd=math.sqrt(variance))
+                memory = replace(memory, sd=_looked_again(memory.sd, np.concatenate([at_x, values[1 + 4 * k :]])))
             memory = replace(memory, radius=self._balanced(memory, y - nearer))
         elif rest and not memory.central:
             memory = self._settle(memory, np.concatenate([at_x, values[-LADDER:]]), float(np.abs(y).max()))
@@ -206,8 +209,9 @@ class GroupMemory:
 
     def _groups(self, memory: Remembered, problem: Problem, x: Array, t: int, key: Key) -> Groups:
         n = memory.w.size
-        most = min(2 * self.batch_size, max(self.batch_size, n // 10)) if memory.central else self.batch_size
-        k = 1 if memory.flat else min(most, n)
+        k = 1 if memory.flat else min(self.batch_size, n)
+        if memory.drowned:
+            k = max(k, min(2 * self.batch_size, n // 10))
         draw = generator(key, t)
         labels = draw.permutation(n) % k
         signs = 1 - 2 * draw.integers(2, size=n, dtype=np.int8).astype(x.dtype)
@@ -229,7 +233,7 @@ class GroupMemory:
         sd = float(np.sqrt(np.mean(np.diff(ladder, 3) ** 2) / 20))
         chosen = self._choose(memory, sd, slope)
         # Four third differences that overlap know little; where noise is all that is seen, seven values know more.
-        return replace(chosen, sd=float(np.std(ladder, ddof=1))) if chosen.central else chosen
+        return replace(chosen, sd=math.sqrt(_scatter(ladder))) if chosen.central else chosen
 
     def _choose(self, memory: Remembered, sd: float, slope: float) -> Remembered:
         """One- or two-sided differences, and nu, from the noise against what f changes over the scale of x."""
@@ -238,7 +242,8 @@ class GroupMemory:
             return replace(memory, radius=UNKNOWN * self.scale)
         ratio = sd / (self.scale * slope)
         if ratio > NOISY:
-            return replace(memory, central=True, radius=self.scale * min(REACH, ratio ** (1 / 3)))
+            nu = self.scale * min(REACH, ratio ** (1 / 3))
+            return replace(memory, central=True, drowned=ratio > DROWNED, radius=nu)
         return replace(memory, radius=self.scale * min(max(math.sqrt(ratio), SHORTEST), PROBE))
 
     def _balanced(self, memory: Remembered, gap: Values) -> float:
@@ -264,13 +269,31 @@ PROBE = 1e-2
 """nu / scale of the first batch, before the noise is known."""
 STEP = 1e-6
 """The spacing of the ladder, in units of the scale."""
-FRESH = 0.3
-"""The weight of the newest look at the noise of f among all."""
+FRESH, OUTLYING = 0.3, 10.0
+"""The weight of the newest look at the noise of f among all, and how many times the known variance it may show."""
 SURE, GROWTH = 3.0, 1.25
 """nu is too large where differences over nu and nu/2 are apart by so many times what noise does to their squares;
 elsewhere it grows by this factor."""
-NOISY = 1e-5
-"""Noise beyond this part of what f changes over the scale of x wants two-sided differences."""
+NOISY, DROWNED = 1e-5, 1e-3
+"""Noise beyond these parts of what f changes over the scale of x wants two-sided differences, and more groups."""
+
+
+def _scatter(ladder: Values) -> float:
+    """The variance of evenly spaced values around the line through them."""
+    at = np.arange(ladder.size) - (ladder.size - 1) / 2
+    apart = ladder - ladder.mean()
+    apart = apart - at * (float(at @ apart) / float(at @ at))
+    return float(apart @ apart) / (ladder.size - 2)
+
+
+def _looked_again(sd: float, ladder: Values) -> float:
+    """The standard deviation of the noise after one more look; refused points are read as f(x) and say nothing."""
+    if np.count_nonzero(ladder != ladder[0]) < ladder.size - 1:
+        return sd
+    with np.errstate(over="ignore", invalid="ignore"):
+        seen, known = _scatter(ladder), sd**2
+    most = OUTLYING * known  # one value that is far off must not be believed for ever
+    return math.sqrt(known + FRESH * ((seen if seen < most else most) - known))
 
 
 def mended(groups: Groups, y: Values, w: Array, theta: float) -> tuple[Array, Array, float]:

@@ -66,7 +66,7 @@ def minimize(
     a value as a refused point, which tells nothing about its direction (only f at the iterate itself must be finite).
 
     `noise` is the standard deviation of f when asked twice at one point; by default the recommended method finds it
-    out with six queries, and 0 says that there is none.
+    out with six queries, and looks again now and then where there is some; 0 says that there is none.
 
     With a `run_dir` every query is in a journal there before it is sent and every answer after: a run that was
     killed goes on with the same call, to the same result bit for bit, and a finished one is not run again. Ctrl-C

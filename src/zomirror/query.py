@@ -95,7 +95,7 @@ class Stream:
             return self.scatter(product(scaled, rows))
         total, strip = np.zeros(self.width, self.dtype), self._strip
         spans = list(blocks(self.count, self.width, self.dtype, self.max_block_bytes))
-        if len(spans) == self.count:
+        if len(spans) == self.count and strip < self.width:
             spans = [(0, self.count)]  # blocks of one row are added up row after row, and so are all rows at once
         for first in range(0, self.width, strip):
             part = total[first : first + strip]

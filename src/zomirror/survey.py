@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +109,9 @@ class Surveyed:
     be compared.
     """
 
+    revision: ClassVar[int] = 1
+    """As of a GroupMemory."""
+
     descent: MirrorDescent
     every: int = 300
     cuts: tuple[float, ...] = (1e-3, 1e-2, 3e-2, 1e-1)
@@ -188,7 +192,9 @@ class Surveyed:
         problem, course, pace = state.problem, state.memory, state.pace
         sd, times = course.descent.sd, _times(course)
         share = NOISY_SHARE if course.descent.central else SHARE
-        x, f, h = _pruned(query, values.reshape(times, -1).mean(axis=0), problem, share, sd / math.sqrt(times))
+        # Divided first: refused points are read as the largest number there is.
+        means = (values / times).reshape(times, -1).sum(axis=0)
+        x, f, h = _pruned(query, means, problem, share, sd / math.sqrt(times))
         last = Measured(x, f, math.nan, math.nan)
         course = _noted(course, x, f, f + h, len(values))
         free = problem.d if problem.free is None else problem.free.size

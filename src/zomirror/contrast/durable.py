@@ -26,7 +26,7 @@ from zomirror.runs.group import RunGroup
 from zomirror.runs.inspect import inspect
 from zomirror.runs.wide import carried
 
-SEARCH = 5
+SEARCH = 6
 """Raised whenever the search asks other points for the same scores: then recorded scores cannot be replayed."""
 
 
