@@ -196,7 +196,7 @@ def draw(rows: list[Row], path: Path) -> None:
                 f"{missed} not reached", (1.0, k), xytext=(-4, 8), textcoords="offset points", ha="right", fontsize=8
             )
     axes.axvline(0.1, color="0.5", linestyle="--", linewidth=1)
-    axes.set(xscale="log", xlim=(0.005, 1.0), xlabel="queries, as a fraction of ZO-AdaExpMD's 40,200")
+    axes.set(xscale="log", xlim=(0.004, 1.0), xlabel="queries, as a fraction of ZO-AdaExpMD's 40,200")
     axes.set_yticks(range(len(cases)), [f"{data} {kind}, {loss}" for data, kind, loss in cases])
     axes.invert_yaxis()
     path.parent.mkdir(parents=True, exist_ok=True)
