@@ -44,7 +44,11 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture
 def client(cluster: Any) -> Any:
     """With both workers back, whatever the test before has done to them."""
-    cluster.wait_for_workers(2, timeout=120)
+    try:
+        cluster.wait_for_workers(2, timeout=40)
+    except TimeoutError:  # now and then a nanny does not bring its worker back: another takes its place
+        cluster.cluster.scale(len(cluster.cluster.workers) + 1)
+        cluster.wait_for_workers(2, timeout=80)
     return cluster
 
 
