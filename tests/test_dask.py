@@ -47,7 +47,7 @@ def client(cluster: Any) -> Any:
     try:
         cluster.wait_for_workers(2, timeout=40)
     except TimeoutError:  # now and then a nanny does not bring its worker back: another takes its place
-        cluster.cluster.scale(len(cluster.cluster.workers) + 1)
+        cluster.cluster.scale(len(cluster.cluster.worker_spec) + 1)
         cluster.wait_for_workers(2, timeout=80)
     return cluster
 
