@@ -49,6 +49,7 @@ from zomirror.presets import (
 from zomirror.problem import Problem
 from zomirror.query import Query
 from zomirror.relatives import Optimistic, Storm
+from zomirror.restart import Restarted
 from zomirror.result import History, Intermediate, Result, Status
 from zomirror.scipy_method import scipy_method
 from zomirror.step import Adaptive, Constant, ScaleFree
@@ -85,6 +86,7 @@ __all__ = [
     "PNorm",
     "Problem",
     "Query",
+    "Restarted",
     "Result",
     "Retry",
     "RunError",

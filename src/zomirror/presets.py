@@ -22,6 +22,7 @@ from zomirror.grouped import GroupMemory, Link
 from zomirror.mirror import Entropy, Euclidean
 from zomirror.penalty import ElasticNet
 from zomirror.relatives import Optimistic, Storm
+from zomirror.restart import Restarted
 from zomirror.step import Adaptive, Constant, ScaleFree
 from zomirror.survey import Surveyed
 
@@ -94,7 +95,7 @@ def zo_group_expmd(
     return MirrorDescent(Entropy(width=0.1 * scale), estimator, ScaleFree(c, floor))
 
 
-def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> Surveyed | MirrorDescent:
+def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> Restarted | MirrorDescent:
     """The method for a problem when none is asked for: ZO-GroupExpMD with the problem's own scales, surveyed.
 
     With a `link` it is the descent alone, for a search that measures and prunes by itself.
@@ -103,4 +104,4 @@ def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> Sur
     known = sides[np.isfinite(sides) & (sides > 0)]
     scale = float(known.max()) if known.size else float(np.abs(x0).max()) or 1.0
     descent = zo_group_expmd(scale, floor=penalty.l1, **options)
-    return Surveyed(descent) if options.get("link") is None else descent
+    return Restarted(Surveyed(descent)) if options.get("link") is None else descent

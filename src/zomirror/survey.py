@@ -1,4 +1,4 @@
-"""The recommended method: a descent that is surveyed as it goes.
+"""A descent that is surveyed as it goes, the larger part of the recommended method.
 
 Every few hundred queries the descent pauses for one batch, which asks x itself and x with its small entries set to
 zero, for a few thresholds tau:

@@ -10,7 +10,7 @@ import numpy as np
 
 from zomirror.errors import DataError
 from zomirror.experiments.grid import Task
-from zomirror.experiments.settings import QUERIES
+from zomirror.experiments.settings import QUERIES, RECOMMENDED
 from zomirror.result import Result
 
 EVERY = 50
@@ -36,11 +36,12 @@ class Outcome:
     label: int
     iterations: int
     fun: tuple[float, ...]
-    """F after `steps(iterations)` steps, to five digits."""
+    """F after `steps(iterations)` steps, to five digits; of the recommended method, which gives back the best point that
+    it has met, the least so far."""
     valid: bool
-    """Whether the last iterate is an explanation: the class kept (PP) or changed (PN)."""
+    """Whether the point that was returned is an explanation: the class kept (PP) or changed (PN)."""
     nnz: int
-    """Non-zero coordinates of the last iterate."""
+    """Non-zero coordinates of the point that was returned."""
     queries: int
     seconds: float
     network: str = ""
@@ -78,6 +79,8 @@ def outcome(task: Task, label: int, result: Result, *, valid: bool, seconds: flo
     # x_k was reached with the queries that had been used when x_{k-1} was known.
     reached = np.concatenate([[0], result.history.nfev[:-1]])
     at = np.searchsorted(reached, QUERIES * np.array(steps(task.iterations)), side="right") - 1
+    kept = task.algorithm == RECOMMENDED.name
+    fun = np.minimum.accumulate(result.history.fun) if kept else result.history.fun
     return Outcome(
         key=task.key,
         data=task.data,
@@ -91,9 +94,9 @@ def outcome(task: Task, label: int, result: Result, *, valid: bool, seconds: flo
         upscale=task.upscale,
         shared=task.shared,
         repeat=task.repeat,
-        fun=tuple(float(f"{value:.5g}") for value in result.history.fun[at]),
+        fun=tuple(float(f"{value:.5g}") for value in fun[at]),
         valid=valid,
-        nnz=int(result.history.nnz[-1]),
+        nnz=int(np.count_nonzero(result.x)),
         queries=result.nfev,
         seconds=round(seconds, 2),
     )

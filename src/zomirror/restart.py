@@ -1,0 +1,163 @@
+"""The recommended method: a surveyed descent that begins again where it has come to rest.
+
+A descent ends in some basin, and which one is decided in its first batches. Beside a network the basins differ by
+factors, so a descent at rest is set aside and another one has its turn:
+
+    at rest     when F has not fallen by a fiftieth of the penalty for half as many queries as the descent had had
+    begin       at x0, where other groups lead elsewhere; every second time at the best point, half of its entries zero
+    go on       with the better of the two, when the new one is at rest too or has had as many queries as the old one
+
+A new descent that lost is dropped, and the old one has a quarter as many queries before the next. So a descent that
+goes on falling is not disturbed, and one that is done spends what is left of the budget on looking elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from zomirror.arrays import Array, Values
+from zomirror.descent import Kept, State
+from zomirror.directions import Key, generator
+from zomirror.problem import Problem
+from zomirror.query import Query
+from zomirror.survey import DESCEND, Course, Surveyed
+
+FALL = 0.02
+"""F has clearly fallen when it is lower by this part of the penalty."""
+PAUSE, LEAST = 0.5, 1_000
+"""A descent is at rest when F has not clearly fallen for this part of the queries it had had, and for so many."""
+SHORT = 0.5
+"""A new descent is at rest this many times as soon, until it is the better one."""
+REVISION = 0
+"""Raised whenever the same values lead it to other points."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt:
+    """One descent: where it is and how it has fared."""
+
+    x: Array
+    pace: float
+    course: Course
+    age: int = 0
+    """Queries it has had."""
+    mark: float = math.inf
+    """F when it last fell clearly."""
+    due: int = 0
+    """The age at which it is at rest, if F does not clearly fall before."""
+
+    @property
+    def least(self) -> float:
+        """F at its best point."""
+        return self.course.least
+
+    def judged(self, h: float, patience: float) -> Attempt:
+        """Due later if F has clearly fallen, the penalty being h."""
+        if self.least < self.mark - FALL * h:
+            return replace(self, mark=self.least, due=self.age + int(patience * max(LEAST, PAUSE * self.age)))
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempts:
+    """The descent that has its turn, and the one that was set aside for it."""
+
+    start: Array
+    """x0."""
+    current: Attempt
+    aside: Attempt
+    """Without a best point when nothing is set aside."""
+    begun: int = 0
+    """How many descents were begun after the first."""
+
+    @property
+    def best(self) -> Course:
+        """The course that has met the best point."""
+        return min(self.current, self.aside, key=lambda attempt: attempt.least).course
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """A surveyed descent that begins again where it has come to rest, and keeps the best point of all; see above.
+
+    Where f is noisy or stochastic there is one descent only: neither rest nor the better of two can be told.
+    """
+
+    surveyed: Surveyed
+
+    @property
+    def revision(self) -> int:
+        """Its own and that of the descent."""
+        return REVISION + self.surveyed.revision
+
+    def init(self, x0: Array, problem: Problem, key: Key) -> State:
+        """The first descent."""
+        state = self.surveyed.init(x0, problem, key)
+        attempt = Attempt(x0, state.pace, state.memory)
+        return replace(state, memory=Attempts(x0, attempt, attempt))
+
+    def ask(self, state: State) -> Query:
+        """The query of the descent that has its turn."""
+        return self.surveyed.ask(replace(state, memory=state.memory.current.course))
+
+    def tell(self, state: State, query: Query, values: Values) -> State:
+        """One step of that descent, and perhaps a change of turns."""
+        attempts: Attempts = state.memory
+        now = attempts.current
+        moved = self.surveyed.tell(replace(state, memory=now.course), query, values)
+        now = replace(now, x=moved.x, pace=moved.pace, course=moved.memory, age=now.age + len(values))
+        attempts = replace(attempts, current=now)
+        if now.course.stage == DESCEND and not now.course.asked and not now.course.descent.central:
+            # A survey has just been made, and what it found worth refining is refined.
+            patience = 1.0 if attempts.aside.least == math.inf else SHORT
+            now = now.judged(state.problem.penalty(now.course.best), patience)
+            attempts = self._turned(replace(attempts, current=now), moved)
+        now = attempts.current
+        return replace(moved, x=now.x, pace=now.pace, memory=attempts)
+
+    def kept(self, state: State) -> Kept | None:
+        """The best point of all descents."""
+        return self.surveyed.kept(replace(state, memory=state.memory.best))
+
+    def _turned(self, attempts: Attempts, state: State) -> Attempts:
+        """With the descent whose turn it is now."""
+        now, aside = attempts.current, attempts.aside
+        rests = now.age >= now.due
+        if aside.least < math.inf:
+            if not rests and now.age < aside.age:
+                return attempts
+            if now.least < aside.least:
+                return replace(attempts, aside=_nothing(aside))
+            aside = replace(aside, mark=aside.least, due=aside.age + now.age // 4)
+            return replace(attempts, current=aside, aside=_nothing(aside))
+        if not rests:
+            return attempts
+        begun = attempts.begun + 1
+        x = attempts.start if begun % 2 else _halved(now.course.best, state)
+        return replace(attempts, current=self._begin(x, now, state), aside=now, begun=begun)
+
+    def _begin(self, x: Array, other: Attempt, state: State) -> Attempt:
+        """A descent from x, which knows of the other one only how precise f is."""
+        fresh, known = self.surveyed.init(x, state.problem, state.key), other.course.descent
+        course: Course = fresh.memory
+        memory = replace(course.descent, radius=known.radius, sd=known.sd)
+        return Attempt(x, fresh.pace, replace(course, descent=memory))
+
+
+def _nothing(attempt: Attempt) -> Attempt:
+    """What stands for no descent."""
+    return replace(attempt, course=replace(attempt.course, least=math.inf))
+
+
+def _halved(x: Array, state: State) -> Array:
+    """x with a random half of its entries set to the point of the box nearest to 0."""
+    on = np.flatnonzero(x)
+    gone = generator(state.key, state.t).permutation(on)[: (on.size + 1) // 2]
+    point: Array = x.copy()
+    point[gone] = 0
+    point = state.problem.box.project(point)
+    point.flags.writeable = False
+    return point

@@ -1,0 +1,204 @@
+"""Descents that begin again: when they do, which one goes on, and that the best point of all is what comes back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zomirror as zm
+from zomirror.directions import key_of
+from zomirror.restart import FALL, LEAST, PAUSE, SHORT, Attempt, Attempts
+from zomirror.survey import Course
+
+D = 40
+KEY = key_of(11)
+
+
+def two_wells(points: Any) -> Any:
+    """A shallow basin where all are 0.2 and a deep one where all are 0.9; what lies between is higher than both."""
+    near, far = np.square(points - 0.2).sum(axis=1), np.square(points - 0.9).sum(axis=1)
+    return np.minimum(near + 1.0, 0.5 * far)
+
+
+def bowl(points: Any) -> Any:
+    return np.square(points[:, :5] - 0.5).sum(axis=1)
+
+
+def slow(points: Any) -> Any:
+    """A curved valley: F falls for as long as anybody looks."""
+    x = points
+    return np.square(1 - x[:, 0]) + 100 * np.square(x[:, 1:] - np.square(x[:, :-1])).sum(axis=1)
+
+
+def method(x0: Any, l1: float = 0.05, bounds: Any = (-1, 1)) -> zm.Restarted:
+    found = zm.recommended(x0, zm.ElasticNet(l1), zm.Box.of(bounds, x0.size))
+    assert isinstance(found, zm.Restarted)
+    return found
+
+
+def driven(f: Any, budget: int, **options: Any) -> list[Attempts]:
+    """What is known after each batch."""
+    optimizer = zm.Optimizer(**({"x0": np.zeros(D), "l1": 0.05, "bounds": (-1, 1), "rng": 0} | options))
+    seen = []
+    while optimizer.nfev < budget:
+        optimizer.tell(f(optimizer.ask()))
+        seen.append(optimizer.state.memory)
+    return seen
+
+
+def test_a_descent_that_is_done_makes_way_and_one_that_falls_does_not() -> None:
+    done = driven(bowl, 6_000)
+    begun = [attempts.begun for attempts in done]
+    assert begun == sorted(begun), "a descent is begun and not taken back"
+    assert begun[-1] >= 2
+    first = next(attempts for attempts in done if attempts.begun)
+    assert first.aside.age >= LEAST
+    assert driven(slow, 6_000, l1=0.0)[-1].begun == 0, "F goes on falling"
+
+
+def test_rest_is_half_as_many_queries_without_a_clear_fall() -> None:
+    start = method(np.zeros(D)).init(np.zeros(D), problem(), KEY)
+    attempt: Attempt = start.memory.current
+    for age, length in ((100, LEAST), (10_000, 10_000 * PAUSE)):
+        fell = at(attempt, age, least=3.0).judged(2.0, 1.0)
+        assert (fell.mark, fell.due) == (3.0, age + length)
+        assert at(fell, age + 1, least=3.0 - 0.9 * FALL * 2).judged(2.0, 1.0).due == fell.due, "not clearly"
+        assert at(fell, age + 1, least=3.0 - 1.1 * FALL * 2).judged(2.0, 1.0).due > fell.due
+        assert at(attempt, age, least=3.0).judged(2.0, SHORT).due == age + length * SHORT
+
+
+def problem() -> zm.Problem:
+    return zm.Problem(D, np.dtype(np.float64), zm.ElasticNet(0.05), zm.Box(-1.0, 1.0))
+
+
+def at(attempt: Attempt, age: int, *, least: float, **course: Any) -> Attempt:
+    """The same descent at some age, with that F at its best point."""
+    changed: Course = replace(attempt.course, least=least, asked=0, stage=0, **course)
+    return replace(attempt, age=age, course=changed)
+
+
+@pytest.mark.parametrize(
+    ("age", "least", "goes_on"),
+    [(200, 9.0, "new"), (1999, 9.0, "new"), (2001, 9.0, "old"), (2001, 1.0, "new"), (200, 1.0, "new")],
+)
+def test_the_better_of_two_goes_on_when_both_had_as_many_queries(age: int, least: float, goes_on: str) -> None:
+    x0 = np.full(D, 0.25)
+    whole = method(x0)
+    start = whole.init(x0, problem(), KEY)
+    blank: Attempt = start.memory.current
+    old = replace(at(blank, 2_000, least=5.0), x=np.full(D, -0.5), pace=3.0, mark=5.2, due=1_900)
+    new = replace(at(blank, age, least=least), x=np.full(D, 0.75), pace=2.0, mark=least, due=9_999)
+    attempts = whole._turned(Attempts(x0, new, old, begun=1), start)
+    assert attempts.current.x[0] == {"new": 0.75, "old": -0.5}[goes_on]
+    still = (goes_on == "new" and least > 5) or age < 2_000
+    assert (attempts.aside.least < math.inf) == still, "what has lost is dropped"
+    if goes_on == "old":
+        assert attempts.current.due == 2_000 + age // 4
+        assert attempts.best.least == 5.0
+
+
+def test_a_new_descent_starts_at_x0_and_then_at_half_of_the_best_point() -> None:
+    x0 = np.full(D, 0.25)
+    best = np.where(np.arange(D) < 10, 0.5, 0.0)
+    whole = method(x0)
+    start = whole.init(x0, problem(), KEY)
+    known = replace(start.memory.current.course.descent, radius=1e-4, sd=1e-9, w=np.ones(D))
+    blank = replace(start.memory.current, course=replace(start.memory.current.course, descent=known, best=best))
+    rested = replace(at(blank, 3_000, least=5.0), mark=5.0, due=2_900)
+    nothing = at(blank, 0, least=math.inf)
+    first = whole._turned(Attempts(x0, rested, nothing), start)
+    assert first.current.x.tobytes() == x0.tobytes()
+    assert (first.begun, first.aside, first.current.age, first.current.least) == (1, rested, 0, math.inf)
+    descent = first.current.course.descent
+    assert (descent.radius, descent.sd, descent.w.any()) == (1e-4, 1e-9, False), "only the noise is known"
+    second = whole._turned(Attempts(x0, rested, nothing, begun=1), start)
+    assert np.count_nonzero(second.current.x) == 5
+    assert set(np.flatnonzero(second.current.x)) < set(range(10))
+    elsewhere = whole._turned(Attempts(x0, rested, nothing, begun=1), replace(start, t=8))
+    assert elsewhere.current.x.tobytes() != second.current.x.tobytes(), "another half each time"
+
+
+def test_half_of_a_point_stays_in_the_box() -> None:
+    x0 = np.full(D, 0.5)
+    whole = method(x0, bounds=(0.1, 1.0))
+    boxed = zm.Problem(D, np.dtype(np.float64), zm.ElasticNet(0.05), zm.Box(0.1, 1.0))
+    start = whole.init(x0, boxed, KEY)
+    rested = replace(at(start.memory.current, 3_000, least=5.0), mark=5.0, due=2_900)
+    attempts = Attempts(x0, rested, at(rested, 0, least=math.inf), begun=1)
+    assert sorted(set(whole._turned(attempts, start).current.x)) == [0.1, 0.5]
+
+
+@pytest.mark.no_cover
+def test_among_many_basins_a_better_one_is_found() -> None:
+    """Sixty sines of forty coordinates: one descent ends in whatever basin it came upon first."""
+    rng = np.random.default_rng(0)
+    planes = rng.normal(size=(60, D))
+
+    def f(points: Any) -> Any:
+        return np.square(np.sin(3 * points @ planes.T / 4) - 0.5).mean(axis=1)
+
+    x0 = np.full(D, 0.3)
+    ends = {}
+    for seed in range(4):
+        settings: dict[str, Any] = {"l1": 0.002, "bounds": (-1, 1), "rng": seed}
+        alone = method(x0, 0.002).surveyed
+        ends[seed] = [zm.minimize(f, x0, budget=12_000, method=m, **settings).fun for m in (alone, None)]
+    gains = [one / many for one, many in ends.values()]
+    assert min(gains) > 0.999, "beginning again never costs more than what the descent would still have gained"
+    assert max(gains) > 1.05
+
+
+def test_the_best_point_of_all_descents_comes_back() -> None:
+    for seed in range(3):
+        result = zm.minimize(two_wells, np.full(D, 0.1), l1=0.01, bounds=(0, 1), budget=7_000, rng=seed)
+        assert result.fun == result.history.fun.min()
+        assert result.fun == pytest.approx(two_wells(result.x[None])[0] + 0.01 * np.abs(result.x).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("noisy", [True, False])
+def test_where_values_cannot_be_compared_there_is_one_descent(noisy: bool) -> None:
+    rng = np.random.default_rng(0)
+
+    def f(points: Any, samples: Any = None) -> Any:
+        return bowl(points) + 1e-2 * rng.normal(size=len(points))
+
+    options: dict[str, Any] = {} if noisy else {"stochastic": True}
+    optimizer = zm.Optimizer(np.zeros(D), l1=0.05, bounds=(-1, 1), rng=0, **options)
+    while optimizer.nfev < 6_000:
+        optimizer.tell(f(optimizer.ask()))
+    assert optimizer.state.memory.begun == 0
+
+
+@pytest.mark.no_cover
+def test_a_snapshot_at_any_turn_goes_on_bit_for_bit() -> None:
+    def fresh() -> zm.Optimizer:
+        return zm.Optimizer(np.zeros(D), l1=0.05, bounds=(-1, 1), rng=5)
+
+    whole, turns = fresh(), set()
+    for step in range(560):
+        values = bowl(whole.ask())
+        if step % 7 == 0:
+            attempts = whole.state.memory
+            turns.add((attempts.begun, attempts.aside.least < math.inf))
+            resumed = fresh()
+            resumed.restore(whole.snapshot())
+            assert resumed.ask().tobytes() == whole.ask().tobytes()
+            resumed.tell(values)
+            whole.tell(values)
+            assert resumed.x.tobytes() == whole.x.tobytes()
+            assert resumed.result.x.tobytes() == whole.result.x.tobytes()
+        else:
+            whole.tell(values)
+    assert {(0, False), (1, True), (1, False), (2, True)} <= turns
+
+
+@pytest.mark.parametrize("factor", [2.0**-20, 2.0**20])
+def test_the_turns_do_not_depend_on_the_unit_of_f(factor: float) -> None:
+    plain = driven(bowl, 4_000)
+    scaled = driven(lambda X: factor * bowl(X), 4_000, l1=0.05 * factor)
+    assert [a.begun for a in scaled] == [a.begun for a in plain]
+    assert plain[-1].begun
