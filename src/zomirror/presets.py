@@ -96,9 +96,10 @@ def zo_group_expmd(
 
 
 def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> Restarted | MirrorDescent:
-    """The method for a problem when none is asked for: ZO-GroupExpMD with the problem's own scales, surveyed.
+    """The method for a problem when none is asked for: ZO-GroupExpMD with the problem's own scales.
 
-    With a `link` it is the descent alone, for a search that measures and prunes by itself.
+    It is surveyed as it goes and begun again where it has come to rest. With a `link` it is the descent alone, for a
+    search that measures and prunes by itself.
     """
     sides = np.concatenate([np.ravel(np.abs(side)) for side in (box.lower, box.upper)])
     known = sides[np.isfinite(sides) & (sides > 0)]

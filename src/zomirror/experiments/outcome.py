@@ -36,8 +36,8 @@ class Outcome:
     label: int
     iterations: int
     fun: tuple[float, ...]
-    """F after `steps(iterations)` steps, to five digits; of the recommended method, which gives back the best point that
-    it has met, the least so far."""
+    """F after `steps(iterations)` steps, to five digits; the least so far of the recommended method, which gives back
+    the best point that it has met."""
     valid: bool
     """Whether the point that was returned is an explanation: the class kept (PP) or changed (PN)."""
     nnz: int
