@@ -80,6 +80,15 @@ class Keeper(Protocol):
         ...
 
 
+@runtime_checkable
+class Retreating(Protocol):
+    """A method that may do without the batch it has just asked."""
+
+    def withdrawn(self, state: State) -> State | None:
+        """The state to go on from when a value is not finite; None when there is none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class MirrorDescent:
     """x_{t+1} = argmin_{y in K} <g_t, y> + h(y) + eta_t B_phi(y, x_t): a map, an estimator and a step rule."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from zomirror.arrays import Array, Values
 from zomirror.box import Box
 from zomirror.checks import choice, nonnegative, positive_integer, seed_of, some, vector
-from zomirror.descent import Keeper, Kept, Method, State
+from zomirror.descent import Keeper, Kept, Method, Retreating, State
 from zomirror.directions import key_of, uniform
 from zomirror.durable import PathLike, RunLedger, open_run, resume, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
@@ -176,11 +176,11 @@ class Optimizer:
     def _take(self, query: Query, told: Values) -> None:
         self.nfev += told.size
         if bad := nonfinite_rows(told):
-            self.status, self._detail = Status.NONFINITE, bad
+            self._give_up(Status.NONFINITE, bad)
             return
         moved = self.method.tell(self._state, query, told)
         if not np.isfinite(moved.x).all():
-            self.status = Status.DIVERGED
+            self._give_up(Status.DIVERGED)
             return
         self.status, self._detail = Status.RUNNING, ""
         self._state, self._query = moved, None
@@ -188,6 +188,14 @@ class Optimizer:
             h = moved.problem.penalty(last.x)
             self._trace.add(self._state, last.x, last.f, h, self.nfev, last.eta, last.stationarity)
             self._trace.prefer(self._kept, self._state, self.nfev)
+
+    def _give_up(self, status: Status, detail: str = "") -> None:
+        """End for this reason, unless the method can go on elsewhere."""
+        elsewhere = self.method.withdrawn(self._state) if isinstance(self.method, Retreating) else None
+        if elsewhere is None:
+            self.status, self._detail = status, detail
+        else:
+            self._state, self._query = elsewhere, None
 
     @property
     def closing(self) -> Query:

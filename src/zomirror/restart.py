@@ -4,7 +4,8 @@ A descent ends in some basin, and which one is decided in its first batches. Bes
 factors, so a descent at rest is set aside and another one has its turn:
 
     at rest     when F has not fallen by a fiftieth of the penalty for half as many queries as the descent had had
-    begin       at x0, where other groups lead elsewhere; every second time at the best point, half of its entries zero
+    begin       at x0, where other groups lead elsewhere; every second time at the best point, half of its entries zero,
+                and always there if every coordinate is a group of its own
     go on       with the better of the two, when the new one is at rest too or has had as many queries as the old one
 
 A new descent that lost is dropped, and the old one has a quarter as many queries before the next. So a descent that
@@ -23,14 +24,18 @@ from zomirror.descent import Kept, State
 from zomirror.directions import Key, generator
 from zomirror.problem import Problem
 from zomirror.query import Query
-from zomirror.survey import DESCEND, Course, Surveyed
+from zomirror.survey import DESCEND, WAIT, Course, Surveyed
 
 FALL = 0.02
 """F has clearly fallen when it is lower by this part of the penalty."""
 PAUSE, LEAST = 0.5, 1_000
 """A descent is at rest when F has not clearly fallen for this part of the queries it had had, and for so many."""
+BACK = 2 * WAIT
+"""And for so many queries for each free coordinate: twice as long as it may take to go back where F has risen."""
 SHORT = 0.5
-"""A new descent is at rest this many times as soon, until it is the better one."""
+"""A fall of a descent that another one was set aside for postpones its rest by this part of that only."""
+HALVES = 1 << 62
+"""Added to t: what is set to zero is drawn apart from the groups of iteration t."""
 REVISION = 0
 """Raised whenever the same values lead it to other points."""
 
@@ -54,11 +59,18 @@ class Attempt:
         """F at its best point."""
         return self.course.least
 
-    def judged(self, h: float, patience: float) -> Attempt:
-        """Due later if F has clearly fallen, the penalty being h."""
-        if self.least < self.mark - FALL * h:
-            return replace(self, mark=self.least, due=self.age + int(patience * max(LEAST, PAUSE * self.age)))
+    def judged(self, problem: Problem, patience: float) -> Attempt:
+        """Due later if F has clearly fallen."""
+        best, h = self.course.best, problem.penalty
+        if self.least < self.mark - FALL * (h(best) - h(problem.box.project(np.zeros_like(best)))):
+            pause = max(LEAST, BACK * self.course.descent.w.size, PAUSE * self.age)
+            return replace(self, mark=self.least, due=self.age + int(patience * pause))
         return self
+
+    @property
+    def unborn(self) -> Attempt:
+        """What stands for no descent."""
+        return replace(self, course=replace(self.course, least=math.inf))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +86,11 @@ class Attempts:
     """How many descents were begun after the first."""
 
     @property
+    def alone(self) -> bool:
+        """Whether nothing is set aside."""
+        return self.aside.least == math.inf
+
+    @property
     def best(self) -> Course:
         """The course that has met the best point."""
         return min(self.current, self.aside, key=lambda attempt: attempt.least).course
@@ -83,7 +100,8 @@ class Attempts:
 class Restarted:
     """A surveyed descent that begins again where it has come to rest, and keeps the best point of all; see above.
 
-    Where f is noisy or stochastic there is one descent only: neither rest nor the better of two can be told.
+    Where f is known to be noisy, or stochastic, there is one descent only: neither rest nor the better of two can be
+    told. A new descent that meets a value that is not finite is dropped.
     """
 
     surveyed: Surveyed
@@ -97,7 +115,7 @@ class Restarted:
         """The first descent."""
         state = self.surveyed.init(x0, problem, key)
         attempt = Attempt(x0, state.pace, state.memory)
-        return replace(state, memory=Attempts(x0, attempt, attempt))
+        return replace(state, memory=Attempts(x0, attempt, attempt.unborn))
 
     def ask(self, state: State) -> Query:
         """The query of the descent that has its turn."""
@@ -111,12 +129,18 @@ class Restarted:
         now = replace(now, x=moved.x, pace=moved.pace, course=moved.memory, age=now.age + len(values))
         attempts = replace(attempts, current=now)
         if now.course.stage == DESCEND and not now.course.asked and not now.course.descent.central:
-            # A survey has just been made, and what it found worth refining is refined.
-            patience = 1.0 if attempts.aside.least == math.inf else SHORT
-            now = now.judged(state.problem.penalty(now.course.best), patience)
+            # A survey has been made, and what it found worth refining is refined.
+            now = now.judged(state.problem, 1.0 if attempts.alone else SHORT)
             attempts = self._turned(replace(attempts, current=now), moved)
-        now = attempts.current
-        return replace(moved, x=now.x, pace=now.pace, memory=attempts)
+        if attempts.best is not attempts.current.course and moved.last is not None:
+            # How nearly stationary a descent is that may be dropped says nothing about the point that is kept.
+            moved = replace(moved, last=replace(moved.last, stationarity=math.nan))
+        return _taken(attempts, moved)
+
+    def withdrawn(self, state: State) -> State | None:
+        """Without the descent that has just met a value that is not finite; None if there is no other one."""
+        attempts: Attempts = state.memory
+        return None if attempts.alone else _taken(_lost(attempts), replace(state, t=state.t + 1))
 
     def kept(self, state: State) -> Kept | None:
         """The best point of all descents."""
@@ -126,17 +150,15 @@ class Restarted:
         """With the descent whose turn it is now."""
         now, aside = attempts.current, attempts.aside
         rests = now.age >= now.due
-        if aside.least < math.inf:
+        if not attempts.alone:
             if not rests and now.age < aside.age:
                 return attempts
-            if now.least < aside.least:
-                return replace(attempts, aside=_nothing(aside))
-            aside = replace(aside, mark=aside.least, due=aside.age + now.age // 4)
-            return replace(attempts, current=aside, aside=_nothing(aside))
+            return replace(attempts, aside=aside.unborn) if now.least < aside.least else _lost(attempts)
         if not rests:
             return attempts
-        begun = attempts.begun + 1
-        x = attempts.start if begun % 2 else _halved(now.course.best, state)
+        begun, groups = attempts.begun + 1, self.surveyed.descent.estimator.batch_size  # type: ignore[attr-defined]
+        again = begun % 2 and now.course.descent.w.size > groups
+        x = attempts.start if again else _halved(now.course.best, state)
         return replace(attempts, current=self._begin(x, now, state), aside=now, begun=begun)
 
     def _begin(self, x: Array, other: Attempt, state: State) -> Attempt:
@@ -147,15 +169,22 @@ class Restarted:
         return Attempt(x, fresh.pace, replace(course, descent=memory))
 
 
-def _nothing(attempt: Attempt) -> Attempt:
-    """What stands for no descent."""
-    return replace(attempt, course=replace(attempt.course, least=math.inf))
+def _lost(attempts: Attempts) -> Attempts:
+    """The new descent is dropped, and the old one goes on for a quarter as long."""
+    aside = attempts.aside
+    again = replace(aside, mark=aside.least, due=aside.age + attempts.current.age // 4)
+    return replace(attempts, current=again, aside=aside.unborn)
+
+
+def _taken(attempts: Attempts, state: State) -> State:
+    """The state of the descent that has its turn."""
+    return replace(state, x=attempts.current.x, pace=attempts.current.pace, memory=attempts)
 
 
 def _halved(x: Array, state: State) -> Array:
     """x with a random half of its entries set to the point of the box nearest to 0."""
     on = np.flatnonzero(x)
-    gone = generator(state.key, state.t).permutation(on)[: (on.size + 1) // 2]
+    gone = generator(state.key, state.t + HALVES).permutation(on)[: (on.size + 1) // 2]
     point: Array = x.copy()
     point[gone] = 0
     point = state.problem.box.project(point)
