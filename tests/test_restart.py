@@ -43,7 +43,8 @@ def method(x0: Any, l1: float = 0.05, bounds: Any = (-1, 1)) -> zm.Restarted:
 
 def driven(f: Any, budget: int, **options: Any) -> list[Attempts]:
     """What is known after each batch."""
-    optimizer = zm.Optimizer(**({"x0": np.zeros(D), "l1": 0.05, "bounds": (-1, 1), "rng": 0} | options))
+    settings: dict[str, Any] = {"x0": np.zeros(D), "l1": 0.05, "bounds": (-1, 1), "rng": 0} | options
+    optimizer = zm.Optimizer(**settings)
     seen = []
     while optimizer.nfev < budget:
         optimizer.tell(f(optimizer.ask()))
@@ -138,7 +139,7 @@ def test_a_new_descent_starts_at_x0_and_then_at_half_of_the_best_point() -> None
     assert first.current.x.tobytes() == x0.tobytes()
     assert (first.begun, first.aside, first.current.age, first.current.least) == (1, rested, 0, math.inf)
     descent = first.current.course.descent
-    assert (descent.radius, descent.sd, descent.w.any()) == (1e-4, 1e-9, False), "only the noise is known"
+    assert (descent.radius, descent.sd, bool(descent.w.any())) == (1e-4, 1e-9, False), "only the noise is known"
     second = whole._turned(Attempts(x0, rested, nothing, begun=1), start)
     assert np.count_nonzero(second.current.x) == 5
     assert set(np.flatnonzero(second.current.x)) < set(range(10))
@@ -262,6 +263,7 @@ def test_how_stationary_another_descent_is_says_nothing_of_the_best_point() -> N
         optimizer.tell(bowl(optimizer.ask()))
         attempts = optimizer.state.memory
         if attempts.best is not attempts.current.course:
+            assert optimizer.state.last is not None
             assert math.isnan(optimizer.state.last.stationarity)
     assert optimizer.state.memory.begun
     assert optimizer.result.stationarity < 0.1
