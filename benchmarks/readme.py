@@ -1,4 +1,4 @@
-"""The figures in README.md and on three pages, made of benchmarks/results: what was not measured cannot get in there.
+"""The figures in README.md and on four pages, made of benchmarks/results: what was not measured cannot get in there.
 
 python benchmarks/readme.py      writes them anew, after a benchmark
 """
@@ -18,6 +18,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "docs" / "explain.md", ROOT / "docs" / "coming-from-alibi.md")
 """Where the medians of the digits stand beside those of others."""
 APPLICATIONS = ROOT / "docs" / "applications.md"
+METHOD = ROOT / "docs" / "method.md"
 BEGIN, END = "<!-- figures: {} -->\n", "<!-- end of figures -->\n"
 HEAD = ("what", "measured", "`python benchmarks/...`")
 Row = tuple[str, str, str]
@@ -54,6 +55,20 @@ def fewer() -> Row:
     reached, all_ = sum(case["reached"] for case in cases), sum(case["images"] for case in cases)
     what = "queries of the recommended method to the end that ZO-AdaExpMD reaches with 40,200, of explanations"
     return what, f"{parts[0]:.1%} to {parts[-1]:.1%} in the median; {reached} of {all_} got there", "queries.py"
+
+
+def beside() -> Row:
+    cases = read("synthetic")["cases"]
+    ahead = sum(all(_at_or_below(case["ends"]["zomirror"], end) for end in case["ends"].values()) for case in cases)
+    what = (
+        "F after 20,000 queries beside ten other optimisers, two problems of 100 to 10,000 coordinates, noise or none"
+    )
+    return what, f"at or below every one in {ahead} of {len(cases)} cases", "synthetic.py"
+
+
+def _at_or_below(ours: dict[str, Any], other: dict[str, Any]) -> bool:
+    """To nine digits; what ended with nothing finite is above."""
+    return not other.get("final") or bool(ours["final"] <= other["final"] * (1 + 1e-9))
 
 
 def growth() -> Row:
@@ -98,6 +113,7 @@ def figures() -> list[Row]:
         ("pertinent positives of the same", digits("PP"), "explain.py"),
         *tables(),
         fewer(),
+        beside(),
         growth(),
         attacks(),
         workers(),
@@ -143,6 +159,19 @@ def photograph_table() -> str:
     return markdown(head, rows)
 
 
+def synthetic_table() -> str:
+    """Where 20,000 queries end on each synthetic problem, by some of the methods and the best of the rest."""
+    shown = ("zomirror", "ZO-AdaExpMD (m = 50)", "coordinate descent, prox", "finite-difference FISTA", "ZO-PSGD")
+    rows = []
+    for case in read("synthetic")["cases"]:
+        ends = {name: end["final"] for name, end in case["ends"].items() if end.get("final")}
+        rest = {name: end for name, end in ends.items() if name not in shown}
+        best = min(rest, key=lambda name: rest[name])
+        cells = [f"{ends[name]:.5g}" if name in ends else "" for name in shown]
+        rows.append([case["case"], *cells, f"{rest[best]:.5g} ({best})"])
+    return markdown(("problem", *shown, "best package"), rows)
+
+
 def variation_table() -> str:
     """PN of the digits as they are by default, and under each variation."""
     results = read("explain")
@@ -184,4 +213,5 @@ if __name__ == "__main__":
     for page in PAGES:
         page.write_text(beside_others(page.read_text(encoding="utf-8")), encoding="utf-8")
     APPLICATIONS.write_text(applied(APPLICATIONS.read_text(encoding="utf-8")), encoding="utf-8")
+    METHOD.write_text(put(METHOD.read_text(encoding="utf-8"), "synthetic", synthetic_table), encoding="utf-8")
     README.write_text(put(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -57,3 +57,8 @@ def test_every_command_of_the_table_is_a_script(readme: ModuleType) -> None:
     assert scripts
     for script in scripts:
         assert (ROOT / "benchmarks" / script).is_file()
+
+
+def test_the_page_of_the_method_has_the_synthetic_problems_as_they_are(readme: ModuleType) -> None:
+    text = readme.METHOD.read_text(encoding="utf-8")
+    assert readme.put(text, "synthetic", readme.synthetic_table) == text

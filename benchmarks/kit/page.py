@@ -152,6 +152,7 @@ def others(found: dict[str, Any]) -> Iterator[str]:
     yield "## The other benchmarks\n"
     about = {
         "queries": "queries that the recommended method needs to match ZO-AdaExpMD",
+        "synthetic": "where 20,000 queries end, beside ten other optimisers",
         "scaling": "how queries grow with the dimension",
         "explain": "explanations with default settings: valid, sparse, at how many queries",
         "attack": "attacks beside those of other libraries",
