@@ -52,9 +52,9 @@ def sparse_problem(console: Console, out: Path) -> Path:
         seconds = time.perf_counter() - started
         nonzero = int(np.count_nonzero(result.x))
         table.add_row(name, f"{result.fun:.4f}", f"{nonzero:,}", f"{result.nfev:,}", f"{seconds:.1f}")
-        axes.plot(result.history.nfev, result.history.fun, label=name, color=colour)
+        axes.plot(result.history.nfev, result.history.best, label=name, color=colour)
     axes.axhline(least, color="0.6", linestyle=":", label="minimum")
-    axes.set(xlabel="queries", ylabel="objective F", yscale="log", title=f"d = {D:,}")
+    axes.set(xlabel="queries", ylabel="least objective F so far", yscale="log", title=f"d = {D:,}")
     axes.set_yticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
     axes.set_yticks([], minor=True)
     axes.legend(frameon=False)

@@ -180,7 +180,8 @@ def test_among_many_basins_a_better_one_is_found() -> None:
 def test_the_best_point_of_all_descents_comes_back() -> None:
     for seed in range(3):
         result = zm.minimize(two_wells, np.full(D, 0.1), l1=0.01, bounds=(0, 1), budget=7_000, rng=seed)
-        assert result.fun == result.history.fun.min()
+        assert result.fun == result.history.fun.min() == result.history.best[-1]
+        assert (np.diff(result.history.best) <= 0).all()
         assert result.fun == pytest.approx(two_wells(result.x[None])[0] + 0.01 * np.abs(result.x).sum(), rel=1e-12)
 
 

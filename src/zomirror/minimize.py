@@ -62,7 +62,8 @@ def minimize(
 
     `on_error="raise"` stops at an exception of `fun` with OracleError, whose `.result` is what was reached;
     `Retry(n)` asks again up to n times, each attempt counting against `max_sent` (default: the budget).
-    `nonfinite="stop"` ends the run at a NaN or infinite value, with the last good iterate; `"refuse"` reads such
+    `nonfinite="stop"` ends the run at a NaN or infinite value, with the last good iterate (the recommended method goes
+    on without a descent that it had begun anew and that meets one); `"refuse"` reads such
     a value as a refused point, which tells nothing about its direction (only f at the iterate itself must be finite).
 
     `noise` is the standard deviation of f when asked twice at one point; by default the recommended method finds it

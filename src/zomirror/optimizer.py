@@ -162,7 +162,10 @@ class Optimizer:
         return self.query.samples()
 
     def tell(self, values: object) -> None:
-        """The values at the points of `ask()`; values that are not finite are counted, and the run does not move."""
+        """The values at the points of `ask()`; values that are not finite are counted, and the run does not move.
+
+        But a method that has begun anew goes on from where it was before.
+        """
         query = self.query
         told = checked_values(values, len(query))
         if self._ledger is not None:

@@ -156,8 +156,8 @@ class Restarted:
             return replace(attempts, aside=aside.unborn) if now.least < aside.least else _lost(attempts)
         if not rests:
             return attempts
-        begun, groups = attempts.begun + 1, self.surveyed.descent.estimator.batch_size  # type: ignore[attr-defined]
-        again = begun % 2 and now.course.descent.w.size > groups
+        begun = attempts.begun + 1
+        again = begun % 2 and now.course.descent.w.size > self.surveyed.estimator.batch_size
         x = attempts.start if again else _halved(now.course.best, state)
         return replace(attempts, current=self._begin(x, now, state), aside=now, begun=begun)
 

@@ -61,6 +61,11 @@ class History:
     def __len__(self) -> int:
         return self.fun.size
 
+    @property
+    def best(self) -> NDArray[np.float64]:
+        """The least F so far: what to draw of the recommended method, which begins again and keeps its best point."""
+        return np.minimum.accumulate(self.fun)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intermediate:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,10 +128,14 @@ class Surveyed:
             raise ArgumentError(f"expected cuts between 0 and 1, got {self.cuts}: they are parts of the largest entry")
 
     @property
+    def estimator(self) -> GroupMemory:
+        """The descent's, whose kind was checked."""
+        return cast(GroupMemory, self.descent.estimator)
+
+    @property
     def scale(self) -> float:
         """The size that entries of x reach."""
-        scale: float = self.descent.estimator.scale  # type: ignore[attr-defined]  # a GroupMemory, as was checked
-        return scale
+        return self.estimator.scale
 
     def init(self, x0: Array, problem: Problem, key: Key) -> State:
         """The descent's first state."""

@@ -79,8 +79,7 @@ def outcome(task: Task, label: int, result: Result, *, valid: bool, seconds: flo
     # x_k was reached with the queries that had been used when x_{k-1} was known.
     reached = np.concatenate([[0], result.history.nfev[:-1]])
     at = np.searchsorted(reached, QUERIES * np.array(steps(task.iterations)), side="right") - 1
-    kept = task.algorithm == RECOMMENDED.name
-    fun = np.minimum.accumulate(result.history.fun) if kept else result.history.fun
+    fun = result.history.best if task.algorithm == RECOMMENDED.name else result.history.fun
     return Outcome(
         key=task.key,
         data=task.data,
