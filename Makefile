@@ -106,14 +106,17 @@ $(PY):
 # An environment whose making was interrupted has no pip yet.
 WITH_PIP := $(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/null
 
-$(BASE): requirements/base.txt pyproject.toml | $(PY)
+# What an installation compiles, if there is a compiler.
+BUILT := pyproject.toml hatch_build.py src/zomirror/_kernels.c
+
+$(BASE): requirements/base.txt $(BUILT) | $(PY)
 	@echo "installing requirements/base.txt"
 	@$(WITH_PIP)
 	@$(PIP) --require-hashes -r requirements/base.txt
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(FULL): requirements/test.txt pyproject.toml | $(PY)
+$(FULL): requirements/test.txt $(BUILT) | $(PY)
 	@echo "installing requirements/test.txt and $(TORCH): some minutes, once"
 	@$(WITH_PIP)
 	@$(PIP) --require-hashes -r requirements/test.txt

@@ -19,6 +19,7 @@ import pytest
 from coverage import Coverage
 
 import zomirror as zm
+from zomirror import kernels
 from zomirror.arrays import Array
 from zomirror.directions import Directions
 from zomirror.estimator import Estimator
@@ -105,6 +106,14 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 def subject(path: Path) -> str:
     """What a file of tests is about."""
     return path.stem.removeprefix("test_")
+
+
+@pytest.fixture(scope="module", params=["numpy", "compiled"])
+def loops(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test of a module twice: without the compiled loops and with them, if they are there."""
+    before, kernels.compiled = kernels.compiled, None if request.param == "numpy" else kernels.found()
+    yield
+    kernels.compiled = before
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,8 @@ from tests.conftest import DIRECTIONS
 from zomirror.arrays import Array
 from zomirror.directions import Directions, Key, key_of, uniform
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 KEY = key_of(0)
 
 

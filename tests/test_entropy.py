@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import zomirror as zm
 from zomirror.entropy import log1p, solve
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 DIMENSIONS = (3, 10, 784, 10**5, 10**7)
 RATIOS = (0.0, 1e-30, 1e-16, 1e-8, 1e-3, 0.1, 1.0, 30.0, 1e4, 1e6)  # l2 / eta
 BOXES = (

@@ -16,6 +16,8 @@ from zomirror.directions import Directions, key_of
 from zomirror.query import Query
 from zomirror.testing import check_estimator
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 KEY = key_of(5)
 
 

@@ -20,6 +20,8 @@ from tests.test_entropy import exact, strict
 from zomirror.arrays import Array
 from zomirror.mirror import CHUNK, MirrorMap
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 SEPARABLE = [zm.Entropy(), zm.Entropy(width=0.2), zm.Euclidean()]
 
 

@@ -17,6 +17,8 @@ from zomirror.directions import Directions, key_of
 from zomirror.query import Query, Segment, Stream, blocks
 from zomirror.runs.record import MOST_ROWS
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 
 def stream(directions: Directions, count: int, d: int, free: Any = None, max_block_bytes: int = 1 << 20) -> Stream:
     return Stream(directions, key_of(0), 3, count, d, np.dtype(np.float64), free, max_block_bytes)

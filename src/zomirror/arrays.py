@@ -30,6 +30,8 @@ def norm2(x: Array) -> float:
 def product(weights: Array, rows: Array) -> Array:
     """rows^T weights, each entry added up in the order of the rows."""
     width = rows.shape[1]
+    if width == 1:  # einsum would take it for a scalar product, and sum in another order
+        return np.add.accumulate(weights * rows[:, 0])[-1:]
     if width <= COLUMNS:
         total: Array = np.einsum("i,ij->j", weights, rows)
         return total

@@ -7,6 +7,7 @@ made of them. So nothing depends on how rows are grouped into blocks or who make
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
@@ -14,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from zomirror import kernels
 from zomirror.arrays import Array, Indices, norm2
 
 Key = tuple[int, int]
@@ -63,6 +65,25 @@ class Rademacher:
             table.take(octets, axis=0, out=out.reshape(rows, used, 8), mode="clip")
         else:
             out[:] = table.take(octets, axis=0, mode="clip").reshape(rows, used * 8)[:, :width]
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the two functions below are there, which need no array of signs."""
+        return kernels.compiled is not None
+
+    def add(self, out: Array, base: Array, key: Key, t: int, start: int, scale: float) -> None:
+        """Write base + scale * u_j for the rows j = start, start + 1, ... into out, which is contiguous."""
+        compiled, table, (rows, d) = kernels.there(), _signs(out.dtype, scale), out.shape
+        for low, high in _parts(rows, d):
+            bits = _kept_bits(key, t, start + low, high - low, 0, d, d)
+            compiled.add_signs(out[low:high], base, bits, table, out.itemsize)
+
+    def accumulate(self, total: Array, weights: Array, key: Key, t: int, start: int, first: int, d: int) -> None:
+        """total += sum of weights_j u_j over the rows from `start` on, in their order; columns as of fill_columns."""
+        compiled, table, width = kernels.there(), _signs(total.dtype, 1.0), total.size
+        for low, high in _parts(weights.size, width):
+            bits = _kept_bits(key, t, start + low, high - low, first, width, d)
+            compiled.sum_signs(total, weights[low:high], bits, table, total.itemsize)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,27 +188,39 @@ def _generator(key: Key, counter: tuple[int, int, int, int]) -> np.random.Genera
     return moved
 
 
-def _octets(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> Indices:
-    """The bytes whose bits are the signs of these rows and columns, as indices; good until the next call.
+def _bits(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> NDArray[np.uint8]:
+    """Bytes whose bits are the signs of these rows and columns: whole counters, so 32 bytes for 256 columns."""
+    counters, within = -(-d // 256), -(-width // 256)
+    if within == counters:
+        words = _words(key, t, start * counters, rows * counters * 4)
+    else:
+        at = first // 256 + counters * start
+        words = np.concatenate([_words(key, t, at + counters * j, within * 4) for j in range(rows)])
+    return words.astype("<u8", copy=False).view(np.uint8).reshape(rows, -1)
 
-    The last ones are kept: a batch that is told right after it was asked needs them a second time.
-    """
+
+def _kept_bits(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> NDArray[np.uint8]:
+    """`_bits`, of which the last are kept: a batch that is told right after it was asked needs them a second time."""
+    wanted = (key, t, start, rows, first, width, d)
+    kept, bits = getattr(_thread, "bits", (None, None))
+    if kept != wanted:
+        bits = _bits(*wanted)
+        _thread.bits = (wanted, bits)
+    found: NDArray[np.uint8] = bits
+    return found
+
+
+def _octets(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> Indices:
+    """The bytes of `_bits` as indices; good until the next call, and kept like them."""
     wanted = (key, t, start, rows, first, width, d)
     kept, memory = getattr(_thread, "octets", (None, _NOTHING))
     shape = rows, -(-width // 8)
     need = shape[0] * shape[1]
     if kept != wanted:
-        counters, within = -(-d // 256), -(-width // 256)
-        if within == counters:
-            words = _words(key, t, start * counters, rows * counters * 4)
-        else:
-            at = first // 256 + counters * start
-            words = np.concatenate([_words(key, t, at + counters * j, within * 4) for j in range(rows)])
         if not need <= memory.size <= 4 * need + MOST_KEPT:
             memory = np.empty(need, np.intp)
         _thread.octets = (None, memory)
-        octets = words.astype("<u8", copy=False).view(np.uint8).reshape(rows, -1)
-        np.copyto(memory[:need].reshape(shape), octets[:, : shape[1]])
+        np.copyto(memory[:need].reshape(shape), _bits(*wanted)[:, : shape[1]])
         _thread.octets = (wanted, memory)
     indices: Indices = memory[:need].reshape(shape)
     return indices
@@ -196,6 +229,14 @@ def _octets(key: Key, t: int, start: int, rows: int, first: int, width: int, d: 
 _NOTHING = np.empty(0, np.intp)
 MOST_KEPT = 1 << 16
 """Indices that are kept even for a thread that needs few."""
+PART_BYTES = 1 << 19
+"""Bits that are made at a time, in bytes; at least those of a row."""
+
+
+def _parts(rows: int, width: int) -> Iterator[tuple[int, int]]:
+    step = max(1, PART_BYTES // (32 * -(-width // 256)))
+    for low in range(0, rows, step):
+        yield low, min(low + step, rows)
 
 
 @lru_cache(maxsize=16)

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zomirror import kernels
 from zomirror.arrays import Array
 
 WIDE = 16.5  # v = expm1(u)/d carries u's absolute error: beyond this u, float32 no longer gives 1e-6
@@ -62,18 +64,26 @@ def solve(
 
     `reach` is at least every finite bound: what would end beyond it is clipped anyway, and is not computed.
     """
-    s = np.abs(z)
-    s -= np.array(a, s.dtype)
     top = math.inf
     if reach < math.inf:
-        cap = np.array(math.log1p(d * reach) + b * reach + SLACK, s.dtype)
-        np.minimum(s, cap, out=s)
-        top = float(cap)
-    on = s > 0
-    active = np.count_nonzero(on)
+        top = float(np.array(math.log1p(d * reach) + b * reach + SLACK, z.dtype))
+    compiled = kernels.compiled if z.flags.c_contiguous else None
+    if compiled is None:
+        s = np.abs(z)
+        s -= np.array(a, s.dtype)
+        if top < math.inf:
+            np.minimum(s, np.array(top, s.dtype), out=s)
+        on = s > 0
+        active = np.count_nonzero(on)
+    else:
+        s, on = np.empty_like(z), np.empty(z.size, np.bool_)
+        active = compiled.threshold(s, z, on, a, top, z.itemsize)
     if active == s.size:
         y = _magnitude(s, b, d, top)
         np.copysign(y, z, out=y)
+    elif compiled is not None:
+        y = np.empty_like(s)
+        compiled.place(y, z, on, _magnitude(s[on], b, d, top) if active else s[:0], s.itemsize)
     else:
         # Where most coordinates are zero (the usual late iterate) the rest costs nothing.
         y = np.zeros_like(s)
@@ -103,6 +113,8 @@ def _magnitude(s: Array, b: float, d: float, top: float) -> Array:
         most = ceiling + float(beta) * math.expm1(ceiling)  # where the root u is the ceiling
         if most < largest:
             np.minimum(s, dtype.type(most), out=s)
+    if kernels.compiled is not None:
+        return _compiled_root(kernels.compiled, s, b, d, float(beta), math.inf if top <= ceiling else ceiling)
     # Both starts are above the root: s/(1 + beta), and log1p(s/beta), whose quotient may overflow.
     with nullcontext() if top < largest * float(beta) else np.errstate(over="ignore"):
         u = s / beta
@@ -144,4 +156,21 @@ def _magnitude(s: Array, b: float, d: float, top: float) -> Array:
     np.multiply(e, beta, out=r)
     e /= np.array(d, dtype)
     np.copyto(s, e, where=r <= u)
+    return s
+
+
+def _compiled_root(compiled: ModuleType, s: Array, b: float, d: float, beta: float, ceiling: float) -> Array:
+    """The end of `_magnitude`, with all but the exponentials and logarithms in a few compiled loops."""
+    steps, size = REALS[s.dtype].halley_steps, s.itemsize
+    u, e, r = np.empty((3, s.size), s.dtype)
+    compiled.above(u, s, beta, size)
+    np.log(u, out=u)
+    compiled.least(u, s, beta, size)
+    if ceiling < math.inf:
+        np.minimum(u, s.dtype.type(ceiling), out=u)
+    for step in range(1, steps + 1):
+        exact = step == steps
+        (np.expm1 if exact else np.exp)(u, out=e)
+        compiled.halley(u, e, r, s, beta, exact, size)
+    compiled.back(s, u, e, r, b, d, beta, size)
     return s

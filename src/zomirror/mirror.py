@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from zomirror import kernels
 from zomirror.arrays import Array, norm2
 from zomirror.box import Box
 from zomirror.checks import positive
@@ -69,12 +70,18 @@ class Entropy:
         self, x: Array, g: Array, eta: float, h: ElasticNet, lower: Side, upper: Side, reach: float, d: int
     ) -> Array:
         """The step of some of the d coordinates."""
-        inverse = d / self.width
-        z = np.abs(x)
-        z *= np.array(inverse, z.dtype)
-        log1p(z)
-        np.copysign(z, x, out=z)
-        z -= g / np.array(eta, z.dtype)
+        inverse, compiled = d / self.width, kernels.compiled
+        if compiled is not None and x.dtype == g.dtype and x.flags.c_contiguous and g.flags.c_contiguous:
+            w, z = np.empty((2, x.size), x.dtype)
+            compiled.spread(w, z, x, inverse, x.itemsize)
+            np.log(w, out=w)
+            compiled.pull(z, w, x, g, eta, x.itemsize)
+        else:
+            z = np.abs(x)
+            z *= np.array(inverse, z.dtype)
+            log1p(z)
+            np.copysign(z, x, out=z)
+            z -= g / np.array(eta, z.dtype)
         return solve(z, h.l1 / eta, h.l2 / eta, inverse, lower, upper, reach)
 
     def movement(self, x: Array, y: Array) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from zomirror.arrays import Array, Indices, Values, product
 from zomirror.box import Box
-from zomirror.directions import Columns, Directions, Key
+from zomirror.directions import Columns, Directions, Key, Rademacher
 
 MAX_BLOCK_BYTES = 1 << 26
 """A block of points, unless said otherwise."""
@@ -62,6 +62,8 @@ class Stream:
         """Out = base + radius u_j for the rows j = start, start + 1, ..."""
         if self.free is not None:
             self._add_free(base, radius, start, out)
+        elif (signs := self._compiled) is not None and out.flags.c_contiguous and base.flags.c_contiguous:
+            signs.add(out, base, self.key, self.t, start, radius)
         elif out.nbytes <= PATCH_BYTES:
             self.directions.fill(out, self.key, self.t, start, radius)
             out += base
@@ -82,14 +84,17 @@ class Stream:
             home = base[self.free]
             for low, high in self._patches(len(out), self.width):
                 moved = _scratch(high - low, self.width, self.dtype)
-                self._fill(moved, start + low, radius, 0)
-                moved += home
+                if (signs := self._compiled) is not None:
+                    signs.add(moved, home, self.key, self.t, start + low, radius)
+                else:
+                    self._fill(moved, start + low, radius, 0)
+                    moved += home
                 out[low:high, self.free] = moved
 
     def combine(self, weights: Values) -> Array:
         """U^T weights, as a vector of all d coordinates; added up in the points' own type, row after row."""
         scaled, size = weights.astype(self.dtype), self.count * self.width * self.dtype.itemsize
-        if 0 < size <= min(PATCH_BYTES, self.max_block_bytes):
+        if self._compiled is None and 0 < size <= min(PATCH_BYTES, self.max_block_bytes):
             rows = _scratch(self.count, self.width, self.dtype)
             self.directions.fill(rows, self.key, self.t, 0, 1.0)
             return self.scatter(product(scaled, rows))
@@ -109,6 +114,11 @@ class Stream:
 
     def _product(self, weights: Array, start: int, stop: int, first: int, width: int) -> Array:
         """The sum of weights_j u_j over the rows start .. stop-1, in some of the columns."""
+        if (signs := self._compiled) is not None:
+            total = np.zeros(width, self.dtype)
+            if width:
+                signs.accumulate(total, weights[start:stop], self.key, self.t, start, first, self.width)
+            return total
         sums: Array | None = None
         for low, high in self._patches(stop - start, width):
             # What was summed so far is one more row, of weight one: so the sum has one order, however it is cut.
@@ -128,6 +138,11 @@ class Stream:
                 self.directions.fill(out, self.key, self.t, start, scale)
         else:
             cast(Columns, self.directions).fill_columns(out, self.key, self.t, start, scale, first, self.width)
+
+    @property
+    def _compiled(self) -> Rademacher | None:
+        """The directions, if compiled loops add them up without making them."""
+        return self.directions if isinstance(self.directions, Rademacher) and self.directions.compiled else None
 
     @property
     def _strip(self) -> int:

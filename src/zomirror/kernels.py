@@ -1,0 +1,36 @@
+"""The compiled inner loops of _kernels.c, if this installation has them.
+
+They give the numbers that numpy gives, bit for bit, so it never matters to a run whether they are there: a run begun
+with them may go on without. They are compiled when the package is installed on a machine with a C compiler.
+"""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+
+VARIABLE = "ZOMIRROR_KERNELS"
+"""Set to 0 in the environment to do without them."""
+REVISION = 1
+"""Of the calls that this version makes; a library that was left behind by another one is not used."""
+
+
+def found() -> ModuleType | None:
+    """The compiled module, or None where numpy must do."""
+    if os.environ.get(VARIABLE) == "0":
+        return None
+    try:
+        from zomirror import _kernels
+    except ImportError:
+        return None
+    return _kernels if getattr(_kernels, "REVISION", None) == REVISION else None
+
+
+compiled = found()
+
+
+def there() -> ModuleType:
+    """The compiled module, where it is known to be there."""
+    if compiled is None:
+        raise ImportError("expected the compiled loops, which this installation does not have")
+    return compiled

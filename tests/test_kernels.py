@@ -1,0 +1,219 @@
+"""The compiled loops: the same bits as numpy's, on everything that may come; and nobody misses them."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+import zomirror as zm
+from zomirror import kernels
+from zomirror.arrays import Array
+from zomirror.box import Box
+from zomirror.directions import key_of
+from zomirror.entropy import solve
+from zomirror.penalty import ElasticNet
+from zomirror.query import Stream
+
+COMPILED = kernels.found()
+needs = pytest.mark.skipif(COMPILED is None, reason="this installation has no compiled loops")
+FLOATS = st.sampled_from([np.dtype(np.float32), np.dtype(np.float64)])
+POSITIVE = st.floats(1e-6, 1e6)
+
+
+@contextmanager
+def loops(compiled: ModuleType | None) -> Iterator[None]:
+    before, kernels.compiled = kernels.compiled, compiled
+    try:
+        yield
+    finally:
+        kernels.compiled = before
+
+
+def both(run: Callable[[], Array]) -> tuple[Array, Array]:
+    """What numpy gives, and what the compiled loops give."""
+    results = []
+    for compiled in (None, COMPILED):
+        with loops(compiled), np.errstate(all="ignore"):
+            results.append(run())
+    return results[0], results[1]
+
+
+def same(run: Callable[[], Array]) -> None:
+    one, other = both(run)
+    assert (one.dtype, one.shape) == (other.dtype, other.shape)
+    assert one.tobytes() == other.tobytes()
+
+
+def test_they_are_there_wherever_there_is_a_compiler() -> None:
+    compiler = (sysconfig.get_config_var("LDSHARED") or "cc").split()[0]
+    if shutil.which(compiler) and Path(sysconfig.get_paths()["include"], "Python.h").is_file():
+        assert COMPILED is not None
+
+
+@needs
+@given(
+    m=st.integers(1, 40),
+    d=st.one_of(st.integers(1, 70), st.sampled_from([255, 256, 257, 784, 5_000])),
+    start=st.integers(0, 3),
+    dtype=FLOATS,
+    radius=st.floats(1e-8, 10),
+    seed=st.integers(0, 5),
+)
+def test_points_are_the_same(m: int, d: int, start: int, dtype: Any, radius: float, seed: int) -> None:
+    x = np.random.default_rng(seed).standard_normal(d).astype(dtype)
+
+    def points() -> Array:
+        out = np.empty((m, d), dtype)
+        Stream(zm.rademacher, key_of(seed), 7, m + start, d, dtype).add(x, radius, start, out)
+        return out
+
+    same(points)
+
+
+@needs
+@given(
+    m=st.integers(1, 40),
+    d=st.one_of(st.integers(1, 70), st.sampled_from([255, 256, 257, 784, 5_000])),
+    dtype=FLOATS,
+    share=st.sampled_from([0.0, 0.3, 1.0]),
+    block=st.sampled_from([1, 2_000, 1 << 26]),
+    seed=st.integers(0, 5),
+)
+def test_sums_of_directions_are_the_same(m: int, d: int, dtype: Any, share: float, block: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.standard_normal(m) * 10.0 ** rng.integers(-6, 6, m)
+    free = None if share == 1 else np.flatnonzero(rng.random(d) < share)
+    stream = Stream(zm.rademacher, key_of(seed), 3, m, d, dtype, free, block)
+    same(lambda: stream.combine(weights))
+
+    def moved() -> Array:
+        out = np.empty((m, d), dtype)
+        stream.add(np.linspace(0, 1, d, dtype=dtype), 0.1, 0, out)
+        return out
+
+    same(moved)
+
+
+@needs
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_larger_than_the_cache_are_the_same(dtype: Any) -> None:
+    d, weights = 600_001, np.array([1.5, -2.25, 1e-3])
+    stream = Stream(zm.rademacher, key_of(1), 2, 3, d, np.dtype(dtype))
+    same(lambda: stream.combine(weights))
+
+
+@needs
+@given(data=st.data(), dtype=FLOATS, l1=st.floats(0, 10), l2=st.one_of(st.just(0.0), POSITIVE), eta=POSITIVE)
+@settings(max_examples=300)
+def test_mirror_steps_are_the_same(data: st.DataObject, dtype: Any, l1: float, l2: float, eta: float) -> None:
+    entries = st.floats(-(2.0**100), 2.0**100, width=dtype.itemsize * 8)
+    x, g = (data.draw(npst.arrays(dtype, 9, elements=entries)) for _ in range(2))
+    width, bound = data.draw(POSITIVE), data.draw(st.sampled_from([math.inf, 1.0, 1e3]))
+    box = Box.of((-bound, bound), x.size).astype(dtype)
+    same(lambda: zm.Entropy(width).step(box.project(x), g, eta, ElasticNet(l1, l2), box))
+
+
+@needs
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_not_finite_stays_the_same(dtype: Any) -> None:
+    z = np.array([math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, 1e-40, 700.0, -3.0], dtype)
+    for reach in (math.inf, 2.0):
+        same(lambda: solve(z, 0.5, 0.1, 9.0, -reach, reach, reach))  # noqa: B023 - called at once
+    x = np.zeros(9, dtype)
+    same(lambda: zm.Entropy().step(x, z, 1.0, ElasticNet(0.1, 0.1), Box.of(None, 9).astype(np.dtype(dtype))))
+
+
+@needs
+def test_arrays_that_are_not_contiguous_are_left_to_numpy() -> None:
+    x, g = np.linspace(-1, 1, 40)[::2], np.linspace(2, -3, 40)[::2]
+    h, box = ElasticNet(0.1, 0.1), Box.of(None, 20).astype(x.dtype)
+    whole = zm.Entropy().step(x.copy(), g.copy(), 1.0, h, box)
+    assert zm.Entropy().step(x, g, 1.0, h, box).tobytes() == whole.tobytes()
+    strided = np.empty((6, 40))[:, ::2]
+    stream = Stream(zm.rademacher, key_of(0), 1, 6, 20, x.dtype)
+    stream.add(x, 0.5, 0, strided)
+    assert (strided == x + 0.5 * stream.rows(0, 6)).all()
+
+
+@needs
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("preset", [zm.zo_ada_expmd, zm.zo_expmd, zm.zo_ao_expmd, None], ids=str)
+def test_runs_are_the_same(preset: Callable[..., Any] | None, dtype: Any) -> None:
+    def quadratic(X: Array) -> Array:
+        wanted: Array = np.square(X[:, :5] - 1).sum(axis=1)
+        return wanted
+
+    def last() -> Array:
+        method = None if preset is None else preset(20)
+        x0 = np.zeros(300, dtype)
+        return zm.minimize(quadratic, x0, l1=0.05, l2=0.1, bounds=(-2, 2), budget=2_000, method=method, rng=1).x
+
+    same(last)
+
+
+@needs
+def test_buffers_that_do_not_belong_together_are_refused() -> None:
+    from zomirror import _kernels
+
+    x, table, bits = np.zeros(16), np.zeros((256, 8)), np.zeros(4, np.uint8)
+    on, one = np.zeros(16, np.bool_), np.zeros(1)
+    wrong: list[Callable[[], object]] = [
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:3], table, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:2], table, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 17)), x, bits, table, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits, table[:255], 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x[:0], bits, table, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits, table, 0),
+        lambda: _kernels.sum_signs(x, x[:2], bits[:3], table, 8),
+        lambda: _kernels.sum_signs(x, x[:0], bits, table, 8),
+        lambda: _kernels.sum_signs(x, x[:2], bits, table, 2),
+        lambda: _kernels.spread(x, x[:3], x, 1.0, 8),
+        lambda: _kernels.pull(x, x, one, x, 1.0, 8),
+        lambda: _kernels.threshold(x, x, on[:3], 0.0, 1.0, 8),
+        lambda: _kernels.above(x, one, 1.0, 8),
+        lambda: _kernels.least(x, one, 1.0, 8),
+        lambda: _kernels.halley(x, x, x, one, 1.0, True, 8),
+        lambda: _kernels.back(x, x, x, one, 1.0, 1.0, 1.0, 8),
+        lambda: _kernels.place(x, x, on, one, 8),
+        lambda: _kernels.place(x, x, on[:3], one, 8),
+        lambda: _kernels.spread(x, x, x, 1.0, 3),
+    ]
+    for call in wrong:
+        with pytest.raises(ValueError, match="belong together"):
+            call()
+
+
+def test_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zomirror._kernels", SimpleNamespace(REVISION=kernels.REVISION + 1))
+    monkeypatch.setattr(zm, "_kernels", sys.modules["zomirror._kernels"], raising=False)
+    assert kernels.found() is None
+
+
+def test_without_them_the_package_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import numpy as np, zomirror as zm; from zomirror import kernels; assert kernels.compiled is None; "
+        "r = zm.minimize(lambda X: ((X - 1) ** 2).sum(axis=1), np.zeros(30), l1=0.1, budget=500, rng=0); "
+        "print(r.fun.hex())"
+    )
+    environment = {**os.environ, kernels.VARIABLE: "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    here = zm.minimize(lambda X: ((X - 1) ** 2).sum(axis=1), np.zeros(30), l1=0.1, budget=500, rng=0)
+    assert float.fromhex(done.stdout.strip()) == here.fun
+    with loops(None), pytest.raises(ImportError, match="compiled loops"):
+        kernels.there()
