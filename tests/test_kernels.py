@@ -67,6 +67,21 @@ def test_they_are_there_wherever_there_is_a_compiler() -> None:
 
 @needs
 @given(
+    key=st.tuples(*[st.integers(0, 2**64 - 1)] * 2),
+    counter=st.tuples(*[st.one_of(st.integers(0, 2**64 - 1), st.just(2**64 - 1))] * 4),
+    count=st.integers(0, 30),
+)
+def test_words_are_those_of_the_philox_of_numpy(key: tuple[int, int], counter: tuple[int, ...], count: int) -> None:
+    from zomirror import _kernels
+
+    theirs = np.random.Philox(key=np.array(key, np.uint64), counter=np.array(counter, np.uint64)).random_raw(count)
+    ours = np.empty(count, np.uint64)
+    _kernels.words(ours, *key, *counter)
+    assert (ours == theirs).all()
+
+
+@needs
+@given(
     m=st.integers(1, 40),
     d=st.one_of(st.integers(1, 70), st.sampled_from([255, 256, 257, 784, 5_000])),
     start=st.integers(0, 3),
@@ -192,6 +207,7 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
         lambda: _kernels.place(x, x, on, one, 8),
         lambda: _kernels.place(x, x, on[:3], one, 8),
         lambda: _kernels.spread(x, x, x, 1.0, 3),
+        lambda: _kernels.words(np.zeros(7, np.uint8), 0, 0, 0, 0, 0, 0),  # type: ignore[arg-type]
     ]
     for call in wrong:
         with pytest.raises(ValueError, match="belong together"):

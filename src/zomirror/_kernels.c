@@ -182,6 +182,31 @@ BOTH(BACK)
 PLACE(float, copysignf)
 PLACE(double, copysign)
 
+/* Words of the counter-based generator Philox4x64-10 (Salmon et al., 2011), as numpy's makes them: of the counters that
+   follow the given one, four each. */
+static void philox(uint64_t *restrict words, Py_ssize_t count, const uint64_t key[2], const uint64_t after[4])
+{
+    uint64_t counter[4] = {after[0], after[1], after[2], after[3]};
+    for (Py_ssize_t at = 0; at < count; at += 4) {
+        for (int i = 0; i < 4 && ++counter[i] == 0; i++)
+            ;
+        uint64_t a = counter[0], b = counter[1], c = counter[2], d = counter[3], k0 = key[0], k1 = key[1];
+        for (int round = 0; round < 10; round++) {
+            const unsigned __int128 p = (unsigned __int128)a * 0xD2E7470EE14C6C93u;
+            const unsigned __int128 q = (unsigned __int128)c * 0xCA5A826395121157u;
+            a = (uint64_t)(q >> 64) ^ b ^ k0;
+            b = (uint64_t)q;
+            c = (uint64_t)(p >> 64) ^ d ^ k1;
+            d = (uint64_t)p;
+            k0 += 0x9E3779B97F4A7C15u;
+            k1 += 0xBB67AE8584CAA73Bu;
+        }
+        const uint64_t made[4] = {a, b, c, d};
+        for (Py_ssize_t i = 0; i < 4 && at + i < count; i++)
+            words[at + i] = made[i];
+    }
+}
+
 /* From here on it is Python's affair. */
 
 /* The buffers of one call, and the number of entries in the first. */
@@ -372,7 +397,24 @@ static PyObject *place(PyObject *self, PyObject *args)
     return done(&given, 4, fits);
 }
 
+static PyObject *fill_words(PyObject *self, PyObject *args)
+{
+    Given given;
+    unsigned long long key[2], after[4];
+    if (!PyArg_ParseTuple(args, "w*KKKKKK", OF(0), key, key + 1, after, after + 1, after + 2, after + 3))
+        return NULL;
+    const int fits = alike(&given, 1, 8) && LEN(0) % 8 == 0;
+    if (fits) {
+        const uint64_t named[2] = {key[0], key[1]}, from[4] = {after[0], after[1], after[2], after[3]};
+        Py_BEGIN_ALLOW_THREADS;
+        philox(AT(0), given.n, named, from);
+        Py_END_ALLOW_THREADS;
+    }
+    return done(&given, 1, fits);
+}
+
 static PyMethodDef methods[] = {
+    {"words", fill_words, METH_VARARGS, "words(out, key0, key1, counter0, counter1, counter2, counter3)"},
     {"add_signs", add_signs, METH_VARARGS, "add_signs(out, base, bits, table, itemsize)"},
     {"sum_signs", sum_signs, METH_VARARGS, "sum_signs(total, weights, bits, table, itemsize)"},
     {"spread", spread, METH_VARARGS, "spread(w, t, x, inverse, itemsize)"},

@@ -1,12 +1,13 @@
 """The compiled loops of _kernels.c; arrays are contiguous and of one float type, `itemsize` its size."""
 
-from numpy import bool_, uint8
+from numpy import bool_, uint8, uint64
 from numpy.typing import NDArray
 
 from zomirror.arrays import Array
 
 REVISION: int
 
+def words(out: NDArray[uint64], key0: int, key1: int, c0: int, c1: int, c2: int, c3: int, /) -> None: ...
 def add_signs(out: Array, base: Array, bits: NDArray[uint8], table: Array, itemsize: int, /) -> None: ...
 def sum_signs(total: Array, weights: Array, bits: NDArray[uint8], table: Array, itemsize: int, /) -> None: ...
 def spread(w: Array, t: Array, x: Array, inverse: float, itemsize: int, /) -> None: ...

@@ -161,7 +161,11 @@ _thread = threading.local()
 
 def _words(key: Key, t: int, position: int, count: int) -> NDArray[np.uint64]:
     """`count` words of iteration t, from counter `position` on (four words a counter)."""
-    words: NDArray[np.uint64] = _generator(key, (position, 0, _ROWS, t)).bit_generator.random_raw(count)
+    if kernels.compiled is None:
+        words: NDArray[np.uint64] = _generator(key, (position, 0, _ROWS, t)).bit_generator.random_raw(count)
+        return words
+    words = np.empty(count, np.uint64)
+    kernels.compiled.words(words, *key, position, 0, _ROWS, t)
     return words
 
 

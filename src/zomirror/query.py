@@ -94,7 +94,11 @@ class Stream:
     def combine(self, weights: Values) -> Array:
         """U^T weights, as a vector of all d coordinates; added up in the points' own type, row after row."""
         scaled, size = weights.astype(self.dtype), self.count * self.width * self.dtype.itemsize
-        if self._compiled is None and 0 < size <= min(PATCH_BYTES, self.max_block_bytes):
+        if (signs := self._compiled) is not None and 0 < size <= self.max_block_bytes and self.width <= STRIP:
+            total = np.zeros(self.width, self.dtype)
+            signs.accumulate(total, scaled, self.key, self.t, 0, 0, self.width)
+            return self.scatter(total)
+        if 0 < size <= min(PATCH_BYTES, self.max_block_bytes):
             rows = _scratch(self.count, self.width, self.dtype)
             self.directions.fill(rows, self.key, self.t, 0, 1.0)
             return self.scatter(product(scaled, rows))
