@@ -4,7 +4,8 @@ zo_ada_expmd on the hinge of a pertinent negative, on one thread, in float32 and
 d = 784 and with ResNet20 at d = 3,072, batches of m = 200 and m = 20. A fast network leaves the optimiser least to
 hide behind, so the rows per second of each are printed too, and `--model` measures with another ONNX file. The
 recommended method (batches of 11) and the mirror step (against scipy.special.wrightomega, the usual way to compute
-it) stand below. Runs alternate, and the median over them is what counts.
+it) stand below, and what the compiled loops save: the processor time of an iteration with them and without. Runs
+alternate, and the median over them is what counts.
 
     python benchmarks/overhead.py             writes results/overhead.json
     python benchmarks/overhead.py --quick     fewer and shorter runs, prints only
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 from scipy.special import wrightomega
 
 import zomirror as zm
-from zomirror import models
+from zomirror import kernels, models
 from zomirror.classifiers.onnx import Onnx
 from zomirror.losses import Hinge, change_margin
 
@@ -172,6 +173,49 @@ def mirror_step(d: int, repeats: int) -> dict[str, Any]:
     return table
 
 
+def compiled_loops(repeats: int, iterations: int) -> list[dict[str, Any]]:
+    """Microseconds of an iteration of zo_ada_expmd beside a function that takes none, in numpy alone and compiled."""
+    table: list[dict[str, Any]] = []
+    if (loops := kernels.found()) is None:
+        return table
+    for m, d in ((20, 784), (200, 784), (20, 3_072), (200, 3_072), (200, 10_000)):
+        for dtype in (np.float32, np.float64):
+            taken: dict[bool, list[float]] = {False: [], True: []}
+            for _ in range(repeats + 1):
+                for compiled in taken:
+                    kernels.compiled = loops if compiled else None
+                    taken[compiled].append(_iteration(m, d, dtype, iterations))
+            plain, fast = (statistics.median(taken[side][1:]) for side in (False, True))
+            table.append(
+                {
+                    "batch_size": m,
+                    "d": d,
+                    "dtype": np.dtype(dtype).name,
+                    "numpy_microseconds": plain,
+                    "compiled_microseconds": fast,
+                    "ratio": fast / plain,
+                }
+            )
+    kernels.compiled = loops
+    return table
+
+
+def _iteration(m: int, d: int, dtype: Any, iterations: int) -> float:
+    values = np.random.default_rng(0).random(m + 1)
+    before = time.process_time()
+    zm.minimize(
+        lambda points: values[: len(points)],
+        np.full(d, 0.1, dtype),
+        l1=0.01,
+        l2=0.01,
+        bounds=(0, 0.5),
+        budget=iterations * (m + 1) + 1,
+        method=zm.zo_ada_expmd(m),
+        rng=0,
+    )
+    return 1e6 * (time.process_time() - before) / iterations
+
+
 def networks(given: argparse.Namespace) -> Iterator[tuple[str, Onnx]]:
     """The bundled ones, and those that were asked for."""
     for name in models.names():
@@ -204,8 +248,16 @@ def main() -> None:
     step = mirror_step(100_000 if given.quick else 1_000_000, 3 if given.quick else 15)
     for dtype in ("float32", "float64"):
         print(f"mirror step, {step['d']:,} coordinates, {dtype}: {step[dtype]['ratio']:.3f} of wrightomega's time")
+    loops = compiled_loops(*((2, 20) if given.quick else (5, 100)))
+    for pair in loops:
+        print(
+            f"m = {pair['batch_size']:3}, d = {pair['d']:6,}, {pair['dtype']}: an iteration takes "
+            f"{pair['compiled_microseconds']:6,.0f} us, in numpy alone {pair['numpy_microseconds']:6,.0f}: "
+            f"{pair['ratio']:.2f}"
+        )
     if not given.quick:
-        store("overhead", {"machine": state, "rows": [asdict(row) for row in found], "mirror_step": step})
+        rows = [asdict(row) for row in found]
+        store("overhead", {"machine": state, "rows": rows, "mirror_step": step, "compiled_loops": loops})
 
 
 if __name__ == "__main__":

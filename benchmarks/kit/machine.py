@@ -9,6 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from zomirror import kernels
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -24,6 +26,7 @@ def machine() -> dict[str, Any]:
         "numpy": metadata.version("numpy"),
         "onnxruntime": metadata.version("onnxruntime"),
         "zomirror": metadata.version("zomirror"),
+        "compiled_loops": kernels.found() is not None,
         "load_average": round(os.getloadavg()[0], 2),
     }
 

@@ -23,6 +23,13 @@ average beside each table says how busy the machine was: on a busy one all of th
 
 ![Four pictures: overhead beside networks, cost per query and coordinate, memory, cost against peers](images/speed.png)
 """
+LOOPS = """`pip install` compiles the inner loops (`_kernels.c`) where it finds a C compiler and the headers of Python,
+and does without where it does not. They make and add up random signs without an array of signs, and do the
+arithmetic of the mirror step in a few passes; exponentials and logarithms stay numpy's. The numbers are numpy's bit for
+bit, which the tests compare, so a run may begin with them and go on without. `ZOMIRROR_KERNELS=0` in the environment
+does without them, when it installs and when it runs; `zomirror.kernels.compiled` is None then. An iteration of
+`zo_ada_expmd` beside a function that takes no time, in one run (`overhead.py`):
+"""
 NARROW = """## What is rounded where
 
 A float32 starting point keeps the run in float32: the points that are asked, the directions, the gradient and the
@@ -94,6 +101,21 @@ def overhead(found: dict[str, Any]) -> Iterator[str]:
         f"`scipy.special.wrightomega` in float32 and {step['float64']['ratio']:.2f} in float64.\n"
     )
     yield where(data)
+    if loops := data.get("compiled_loops"):
+        yield "\n## Compiled loops\n"
+        yield LOOPS
+        rows = [
+            [
+                f"{row['d']:,}",
+                f"{row['batch_size']}",
+                row["dtype"],
+                f"{row['numpy_microseconds']:,.0f}",
+                f"{row['compiled_microseconds']:,.0f}",
+                f"{row['ratio']:.2f}",
+            ]
+            for row in loops
+        ]
+        yield table(["d", "m", "type", "us in numpy", "us compiled", "ratio"], rows)
 
 
 def memory(found: dict[str, Any]) -> Iterator[str]:
