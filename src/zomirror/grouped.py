@@ -9,9 +9,12 @@ u_i = sigma_i s_i with a random sign sigma_i and a weight s_i that is larger whe
 An estimate w of the gradient is kept from one iteration to the next. What it foretells of the differences is
 p_j = <u_{G_j}, w>, and theta says how far it is trusted: as far as the batch before bore it out,
 
-    g   = theta w + (sigma_i / s_i) (y - theta p)_j for i in G_j     (unbiased: theta does not know y)
-    theta' = <y, p>/<p, p>, between 0 and 2                          (for the next batch)
-    w  <- w + u_i (y - theta' p)_j / |u_{G_j}|^2 for i in G_j        (foretells y exactly where theta' = 1)
+    g   = theta w + kappa (sigma_i / s_i) (y - theta p)_j for i in G_j     (unbiased if kappa = 1: theta knows no y)
+    theta' = <y, p>/<p, p>, between 0 and 2                                (for the next batch)
+    w  <- w + u_i (y - theta' p)_j / |u_{G_j}|^2 for i in G_j              (foretells y exactly where theta' = 1)
+
+What a batch brings that was not foretold falls on whole groups, most of it on coordinates it does not belong to. A
+gain kappa below 1 takes in less of that noise at a time, and leaves more to the memory.
 
 Groups do not meet, so the update is a projection that costs O(d), where m dense directions need an m x m solve.
 """
@@ -118,6 +121,9 @@ class GroupMemory:
     `scale` is the size of x: the largest bound, or what the entries of x are expected to reach. While f is flat
     around x, one group holds all coordinates.
 
+    `gain` is kappa, the weight of what the memory did not foretell: 1 makes the estimate unbiased. Where f is noisy or
+    stochastic it is 1 in any case.
+
     With a `link` l, the values told are those of f and what is minimised is l(f(x)) + h(x): the memory is then one
     of f, which may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
     """
@@ -133,6 +139,7 @@ class GroupMemory:
     link: Link | None = None
     clip: bool = False
     max_block_bytes: int = MAX_BLOCK_BYTES
+    gain: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "batch_size", positive_integer("batch_size", self.batch_size))
@@ -140,6 +147,9 @@ class GroupMemory:
         object.__setattr__(self, "rho", nonnegative("rho", self.rho))
         if self.rho >= 1:
             raise ArgumentError(f"expected rho < 1, got {self.rho}: every coordinate must keep some weight")
+        object.__setattr__(self, "gain", positive("gain", self.gain))
+        if self.gain > 1:
+            raise ArgumentError(f"expected gain <= 1, got {self.gain}: 1 takes in all that a batch brings")
         if self.radius is not None:
             object.__setattr__(self, "radius", positive("radius", self.radius))
         if self.noise is not None:
@@ -202,7 +212,8 @@ class GroupMemory:
         if memory.flat and k == 1 < self.batch_size and memory.w.size > 1:
             # The plain has ended: all groups are asked before a step is taken.
             return Estimate(f, None), replace(memory, flat=False)
-        g, w, theta = mended(groups, y, memory.w, memory.theta)
+        gain = 1.0 if memory.central or query.stochastic else self.gain
+        g, w, theta = mended(groups, y, memory.w, memory.theta, gain)
         if slope != 1:
             g *= g.dtype.type(slope)
         return Estimate(f, groups.scatter(g)), replace(memory, w=w, theta=theta, flat=False)
@@ -296,11 +307,11 @@ def _looked_again(sd: float, ladder: Values) -> float:
     return math.sqrt(known + FRESH * ((seen if seen < most else most) - known))
 
 
-def mended(groups: Groups, y: Values, w: Array, theta: float) -> tuple[Array, Array, float]:
+def mended(groups: Groups, y: Values, w: Array, theta: float, gain: float = 1.0) -> tuple[Array, Array, float]:
     """(g, w_next, theta_next) from the differences y, the memory w and the trust theta that earlier batches earned."""
     u, labels = groups.moves, groups.labels
     p = groups.sums(u * w)
-    g: Array = (y - theta * p)[labels].astype(w.dtype)
+    g: Array = (gain * (y - theta * p))[labels].astype(w.dtype)
     g /= u
     g += w.dtype.type(theta) * w
     foretold = float(p @ p)

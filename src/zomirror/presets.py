@@ -85,14 +85,15 @@ def zo_group_expmd(
     noise: float | None = None,
     link: Link | None = None,
     clip: bool = False,
+    gain: float = 1.0,
 ) -> MirrorDescent:
     """ZO-GroupExpMD: entropy map, a gradient memory on random groups, scale-free adaptive step.
 
     `scale` is the size that entries of x reach (the largest bound), `floor` the weight l1: what `recommended`
     reads off a problem. It may climb where f has kinks; `Surveyed` is what keeps it from that.
     """
-    estimator = GroupMemory(batch_size, scale, radius=radius, noise=noise, link=link, clip=clip)
-    return MirrorDescent(Entropy(width=0.1 * scale), estimator, ScaleFree(c, floor))
+    estimator = GroupMemory(batch_size, scale, radius=radius, noise=noise, link=link, clip=clip, gain=gain)
+    return MirrorDescent(Entropy(width=0.1 * scale), estimator, ScaleFree(c, floor, 1 / estimator.gain))
 
 
 def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> Restarted | MirrorDescent:
@@ -104,5 +105,6 @@ def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> Res
     sides = np.concatenate([np.ravel(np.abs(side)) for side in (box.lower, box.upper)])
     known = sides[np.isfinite(sides) & (sides > 0)]
     scale = float(known.max()) if known.size else float(np.abs(x0).max()) or 1.0
-    descent = zo_group_expmd(scale, floor=penalty.l1, **options)
-    return Restarted(Surveyed(descent)) if options.get("link") is None else descent
+    if options.get("link") is not None:
+        return zo_group_expmd(scale, floor=penalty.l1, **options)
+    return Restarted(Surveyed(zo_group_expmd(scale, floor=penalty.l1, **{"gain": 0.5} | options)))

@@ -82,7 +82,7 @@ class Adaptive:
 
 @dataclass(frozen=True, slots=True)
 class ScaleFree:
-    """The adaptive rule with alpha_1 = max |g_1|_inf, taken at the first gradient that stands out of `floor`.
+    """The adaptive rule with alpha_1 = first max |g_1|_inf, taken at the first gradient that stands out of `floor`.
 
     Multiplying f, l1 and l2 by a number multiplies every eta by it, so the iterates stay the same. Until a gradient
     stands out, eta is `floor` (the weight l1 is a good one: then the penalty alone shrinks x at a sensible pace).
@@ -90,10 +90,12 @@ class ScaleFree:
 
     c: float = 1.0
     floor: float = 0.0
+    first: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "c", positive("c", self.c))
         object.__setattr__(self, "floor", nonnegative("floor", self.floor))
+        object.__setattr__(self, "first", positive("first", self.first))
 
     def init(self) -> float:
         """No gradient has been seen."""
@@ -101,7 +103,7 @@ class ScaleFree:
 
     def eta(self, memory: float, gradient: Array) -> float:
         """alpha_t, once there is one."""
-        return memory or max(float(np.abs(gradient).max()), self.floor) or 1.0
+        return memory or max(self.first * float(np.abs(gradient).max()), self.floor) or 1.0
 
     def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> float:
         """alpha_{t+1}: it grows by what was moved."""
