@@ -57,17 +57,38 @@ def test_a_perfect_memory_gives_the_gradient_from_any_groups() -> None:
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("theta", [0.0, 0.7, 2.0])
-def test_the_estimate_is_unbiased_whatever_the_memory_and_the_trust_in_it(theta: float) -> None:
+@pytest.mark.parametrize("gain", [1.0, 0.5, 0.1])
+def test_the_estimate_is_unbiased_whatever_the_memory_and_the_trust_in_it(theta: float, gain: float) -> None:
+    """With a gain of 1; with a smaller one its mean lies so far on the way from the memory to the gradient."""
     w = np.random.default_rng(9).normal(size=D)
     gradient, total, squares, draws = np.random.default_rng(3).normal(size=D), np.zeros(D), np.zeros(D), 4000
     for seed in range(draws):
         groups = groups_of(seed)
-        g, _, _ = mended(groups, groups.sums(groups.moves * gradient), w, theta)
+        g, _, _ = mended(groups, groups.sums(groups.moves * gradient), w, theta, gain)
         total += g
         squares += g * g
     mean = total / draws
     error = np.sqrt((squares / draws - mean**2) / draws)
-    assert np.abs((mean - gradient) / error).max() < 4.5
+    wanted = theta * w + gain * (gradient - theta * w)
+    assert np.abs((mean - wanted) / error).max() < 4.5
+
+
+def test_a_noisy_or_stochastic_function_keeps_the_estimate_unbiased() -> None:
+    """The gain makes no difference to it there, and does elsewhere."""
+    slope = np.random.default_rng(4).normal(size=D)
+
+    def second(gain: float, *, noise: float, stochastic: bool) -> Any:
+        place = replace(problem(), stochastic=stochastic)
+        estimator = zm.GroupMemory(5, noise=noise, gain=gain)
+        memory = estimator.init(place)
+        for t in range(2):
+            query = estimator.ask(memory, place, np.zeros(D), t, KEY)
+            (_, g), memory = estimator.tell(memory, query, query.points() @ slope)
+        return g
+
+    for noise, stochastic, same in ((0.0, False, False), (0.1, False, True), (0.0, True, True)):
+        one, half = (second(gain, noise=noise, stochastic=stochastic) for gain in (1.0, 0.5))
+        assert (one == half).all() == same
 
 
 def test_the_memory_lowers_the_variance_of_later_batches() -> None:
@@ -302,6 +323,7 @@ def test_scale_free_step_begins_at_the_first_gradient_that_stands_out() -> None:
     rule = zm.ScaleFree(c=1.0, floor=0.1)
     memory, x, y = rule.init(), np.zeros(3), np.array([1.0, 0.0, 0.0])
     assert rule.eta(memory, np.zeros(3)) == 0.1
+    assert zm.ScaleFree(first=2.0).eta(memory, np.array([0.0, -5.0, 2.0])) == 10.0
     memory = rule.advance(memory, zm.Entropy(), x, y, 0.1)
     assert rule.eta(memory, np.array([0.0, -5.0, 2.0])) == 5.0
     memory = rule.advance(memory, zm.Entropy(), x, y, 5.0)
@@ -314,6 +336,8 @@ def test_scale_free_step_begins_at_the_first_gradient_that_stands_out() -> None:
         ({"batch_size": 0}, "batch_size >= 1"),
         ({"scale": 0.0}, "scale > 0"),
         ({"rho": 1.0}, "rho < 1"),
+        ({"gain": 1.5}, "gain <= 1"),
+        ({"gain": 0}, "gain"),
         ({"radius": -1.0}, "radius > 0"),
         ({"noise": -1.0}, "noise >= 0"),
     ],
