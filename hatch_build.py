@@ -6,21 +6,25 @@ them, works in numpy alone and gives the same numbers.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import platform
 import shlex
 import shutil
 import subprocess
+import sys
 import sysconfig
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging import tags
 
 SOURCE, LIBRARY = "src/zomirror/_kernels.c", "_kernels.abi3.so"
-# Without these two the compiler would round differently from numpy, or not use vectors; neither changes a value.
-FLAGS = ["-std=c11", "-O3", "-fPIC", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
+# No flag changes a value: fused or reordered operations would, and are forbidden; the last two only allow vectors.
+FLAGS = ["-std=c11", "-O3", "-fPIC", "-fno-fast-math", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[misc,type-arg]
@@ -28,45 +32,55 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc,type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Beside the source for an editable installation, into the wheel otherwise."""
-        if self.target_name != "wheel" or not wanted():
+        if self.target_name != "wheel":
             return
-        editable = version == "editable"
-        self.scratch = None if editable else tempfile.mkdtemp(prefix="zomirror-kernels-")
-        library = Path(self.scratch or Path(self.root, SOURCE).parent, LIBRARY)
-        if said := compiled(Path(self.root, SOURCE), library):
-            self.app.display_warning(f"zomirror is built without its compiled loops, which are optional: {said}")
-            return
-        if not editable:
+        source = Path(self.root, SOURCE)
+        if version == "editable":
+            library = source.with_name(LIBRARY)
+        else:
+            scratch = tempfile.mkdtemp(prefix="zomirror-kernels-")
+            atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+            library = Path(scratch, LIBRARY)
+        if why_not := unwanted() or failed(source, library):
+            with contextlib.suppress(OSError):
+                library.unlink(missing_ok=True)  # one that was compiled before is not that of this source
+            self.app.display_warning(f"zomirror is built without its compiled loops, which are optional: {why_not}")
+        elif version != "editable":
             build_data["force_include"][str(library)] = f"zomirror/{LIBRARY}"
             build_data["pure_python"] = False
-            build_data["tag"] = f"cp311-abi3-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
-
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """The wheel has its copy."""
-        if scratch := getattr(self, "scratch", None):
-            shutil.rmtree(scratch, ignore_errors=True)
+            if sys.platform == "linux":
+                build_data["tag"] = f"cp311-abi3-{_platform()}"
+            else:  # platforms have their own ways to be called, which hatchling knows
+                build_data["infer_tag"] = True
 
 
-def wanted() -> bool:
-    """Not on Pythons without the stable interface, nor where the environment says no."""
-    stable = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
-    return stable and os.name == "posix" and os.environ.get("ZOMIRROR_KERNELS") != "0"
+def unwanted() -> str:
+    """Why they are not to be compiled, or nothing."""
+    if os.environ.get("ZOMIRROR_KERNELS") == "0":
+        return "ZOMIRROR_KERNELS is 0"
+    if platform.python_implementation() != "CPython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "this Python has no stable binary interface"
+    return "" if os.name == "posix" else f"not on {os.name}"
 
 
-def compiled(source: Path, library: Path) -> str:
-    """Compile in place of what was there; why it failed, or nothing."""
-    linker = shlex.split(sysconfig.get_config_var("LDSHARED") or "cc -shared")
-    if chosen := os.environ.get("CC"):
-        linker[:1] = shlex.split(chosen)
+def failed(source: Path, library: Path) -> str:
+    """Compile in place of what was there; why that failed, or nothing."""
     fresh = library.with_name(f"{library.name}.{os.getpid()}")
-    include = sysconfig.get_paths()["include"]
-    command = [*linker, *FLAGS, f"-I{include}", str(source), "-o", str(fresh), "-lm"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    except OSError as error:
-        return str(error)
-    if done.returncode:
+        linker = shlex.split(sysconfig.get_config_var("LDSHARED") or "cc -shared")
+        if chosen := os.environ.get("CC"):
+            linker[:1] = shlex.split(chosen)
+        command = [*linker, *FLAGS, f"-I{sysconfig.get_paths()['include']}", str(source), "-o", str(fresh), "-lm"]
+        done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+        if done.returncode == 0:
+            fresh.replace(library)  # a process that has the old one open keeps it
+            return ""
         fresh.unlink(missing_ok=True)
-        return done.stderr.strip()[-500:]
-    fresh.replace(library)  # a process that has the old one open keeps it
-    return ""
+    except (OSError, ValueError) as error:
+        return str(error)
+    return done.stderr.decode(errors="replace").strip()[-500:] or f"the compiler ended with {done.returncode}"
+
+
+def _platform() -> str:
+    """What pip calls this machine, without the promise of an old libc."""
+    return next(tag.platform for tag in tags.sys_tags() if tag.platform[:6] == "linux_")

@@ -74,7 +74,7 @@ def test_the_estimate_is_unbiased_whatever_the_memory_and_the_trust_in_it(theta:
 
 
 def test_a_noisy_or_stochastic_function_keeps_the_estimate_unbiased() -> None:
-    """The gain makes no difference to it there, and does elsewhere."""
+    """The gain makes no difference to it there once there is a memory, and does elsewhere."""
     slope = np.random.default_rng(4).normal(size=D)
 
     def second(gain: float, *, noise: float, stochastic: bool) -> Any:
@@ -89,6 +89,22 @@ def test_a_noisy_or_stochastic_function_keeps_the_estimate_unbiased() -> None:
     for noise, stochastic, same in ((0.0, False, False), (0.1, False, True), (0.0, True, True)):
         one, half = (second(gain, noise=noise, stochastic=stochastic) for gain in (1.0, 0.5))
         assert (one == half).all() == same
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("stochastic", [False, True])
+def test_the_first_step_size_does_not_depend_on_the_gain(*, noise: float, stochastic: bool) -> None:
+    slope, paces = np.random.default_rng(4).normal(size=D), []
+    for gain in (1.0, 0.5):
+        method = zm.zo_group_expmd(gain=gain, noise=noise)
+        opt = zm.Optimizer(np.zeros(D), l1=0.01, rng=0, method=method, stochastic=stochastic)
+        paces.append(method.step.eta(opt.state.pace, method.estimator.tell(*first(opt, slope))[0].gradient))
+    assert paces[0] == pytest.approx(paces[1], rel=1e-12)
+
+
+def first(opt: zm.Optimizer, slope: NDArray[Any]) -> tuple[Any, Any, Any]:
+    """What the estimator is told of the first batch of a linear function."""
+    return opt.state.memory, opt.query, opt.query.points() @ slope
 
 
 def test_the_memory_lowers_the_variance_of_later_batches() -> None:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import zomirror as zm
+import zomirror.query as queries
 from zomirror import kernels
 from zomirror.arrays import Array
 from zomirror.box import Box
@@ -59,6 +60,8 @@ def same(run: Callable[[], Array]) -> None:
     assert one.tobytes() == other.tobytes()
 
 
+@pytest.mark.skipif(os.environ.get(kernels.VARIABLE) == "0", reason="asked to do without them")
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="no stable binary interface")
 def test_they_are_there_wherever_there_is_a_compiler() -> None:
     compiler = (sysconfig.get_config_var("LDSHARED") or "cc").split()[0]
     if shutil.which(compiler) and Path(sysconfig.get_paths()["include"], "Python.h").is_file():
@@ -163,6 +166,56 @@ def test_arrays_that_are_not_contiguous_are_left_to_numpy() -> None:
     stream = Stream(zm.rademacher, key_of(0), 1, 6, 20, x.dtype)
     stream.add(x, 0.5, 0, strided)
     assert (strided == x + 0.5 * stream.rows(0, 6)).all()
+
+
+@needs
+def test_types_that_they_do_not_know_are_left_to_numpy() -> None:
+    x, g = np.array([0.5, 0, 1, 0, -1]), np.array([1.0, 2, 3, -1, 0])
+    swapped = np.dtype(np.float64).newbyteorder()
+    same(lambda: zm.Entropy().step(x.astype(swapped), g.astype(swapped), 1.0, ElasticNet(0.1, 0.1), Box.of(None, 5)))
+    same(lambda: zm.Entropy().step(x, g[:1], 1.0, ElasticNet(0.1, 0.1), Box.of(None, 5)))
+    same(lambda: Stream(zm.rademacher, key_of(0), 1, 4, 6, np.dtype(np.longdouble)).combine(np.arange(4.0)))
+
+    def wider() -> Array:
+        narrow, out = np.linspace(0, 1, 16, dtype=np.float32), np.empty((4, 16))
+        Stream(zm.rademacher, key_of(1), 3, 4, 16, narrow.dtype).add(narrow, 0.1, 0, out)
+        return out
+
+    same(wider)
+
+
+@needs
+def test_what_others_make_of_rademacher_is_left_to_them() -> None:
+    class Ones(type(zm.rademacher)):  # type: ignore[misc]
+        def fill_columns(self, out: Array, *place: Any) -> None:
+            out[:] = 1
+
+    stream = Stream(Ones(), key_of(0), 1, 4, 6, np.dtype(np.float64))
+    assert (stream.combine(np.arange(4.0)) == 6).all()
+
+
+@needs
+def test_more_rows_than_a_block_holds_are_added_up_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "MAX_BLOCK_ROWS", 7)
+    weights = np.random.default_rng(0).standard_normal(50) * 10.0 ** np.arange(50)
+    same(lambda: Stream(zm.rademacher, key_of(1), 3, 50, 3, np.dtype(np.float32)).combine(weights[::-1].copy() / 1e40))
+
+
+@needs
+def test_the_zero_of_a_single_coordinate_has_the_same_sign() -> None:
+    for t in range(4):
+        stream = Stream(zm.rademacher, key_of(1), t, 1, 1, np.dtype(np.float64))
+        same(lambda: stream.combine(np.array([-0.0])))  # noqa: B023 - called at once
+        same(lambda: stream.combine(np.array([0.0])))  # noqa: B023
+
+
+def test_wrong_numbers_of_weights_and_steps_are_refused() -> None:
+    stream = Stream(zm.rademacher, key_of(0), 1, 4, 6, np.dtype(np.float64))
+    with pytest.raises(zm.ArgumentError, match="4 weights"):
+        stream.combine(np.zeros(3))
+    for t in (-1, 1 << 64):
+        with pytest.raises(OverflowError):
+            Stream(zm.rademacher, key_of(0), t, 4, 6, np.dtype(np.float64)).rows(0, 2)
 
 
 @needs

@@ -31,7 +31,7 @@ def product(weights: Array, rows: Array) -> Array:
     """rows^T weights, each entry added up in the order of the rows."""
     width = rows.shape[1]
     if width == 1:  # einsum would take it for a scalar product, and sum in another order
-        return np.add.accumulate(weights * rows[:, 0])[-1:]
+        return np.add.accumulate(weights * rows[:, 0])[-1:] + rows.dtype.type(0)
     if width <= COLUMNS:
         total: Array = np.einsum("i,ij->j", weights, rows)
         return total

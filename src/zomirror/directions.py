@@ -164,6 +164,8 @@ def _words(key: Key, t: int, position: int, count: int) -> NDArray[np.uint64]:
     if kernels.compiled is None:
         words: NDArray[np.uint64] = _generator(key, (position, 0, _ROWS, t)).bit_generator.random_raw(count)
         return words
+    if not 0 <= t < 1 << 64:
+        raise OverflowError(f"expected t below 2^64, got {t}")
     words = np.empty(count, np.uint64)
     kernels.compiled.words(words, *key, position, 0, _ROWS, t)
     return words
@@ -238,7 +240,7 @@ PART_BYTES = 1 << 19
 
 
 def _parts(rows: int, width: int) -> Iterator[tuple[int, int]]:
-    step = max(1, PART_BYTES // (32 * -(-width // 256)))
+    step = max(1, PART_BYTES // (32 * max(1, -(-width // 256))))
     for low in range(0, rows, step):
         yield low, min(low + step, rows)
 

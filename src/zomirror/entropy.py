@@ -67,7 +67,7 @@ def solve(
     top = math.inf
     if reach < math.inf:
         top = float(np.array(math.log1p(d * reach) + b * reach + SLACK, z.dtype))
-    compiled = kernels.compiled if z.flags.c_contiguous else None
+    compiled = kernels.compiled if z.ndim == 1 and kernels.suited(z) else None
     if compiled is None:
         s = np.abs(z)
         s -= np.array(a, s.dtype)

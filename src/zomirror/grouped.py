@@ -122,7 +122,7 @@ class GroupMemory:
     around x, one group holds all coordinates.
 
     `gain` is kappa, the weight of what the memory did not foretell: 1 makes the estimate unbiased. Where f is noisy or
-    stochastic it is 1 in any case.
+    stochastic it is 1 in any case, once there is a memory (before, the gain is no more than the unit of the estimate).
 
     With a `link` l, the values told are those of f and what is minimised is l(f(x)) + h(x): the memory is then one
     of f, which may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
@@ -212,7 +212,8 @@ class GroupMemory:
         if memory.flat and k == 1 < self.batch_size and memory.w.size > 1:
             # The plain has ended: all groups are asked before a step is taken.
             return Estimate(f, None), replace(memory, flat=False)
-        gain = 1.0 if memory.central or query.stochastic else self.gain
+        doubtful = (memory.central or query.stochastic) and memory.w.any()
+        gain = 1.0 if doubtful else self.gain
         g, w, theta = mended(groups, y, memory.w, memory.theta, gain)
         if slope != 1:
             g *= g.dtype.type(slope)

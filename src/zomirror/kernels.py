@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import os
 from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 VARIABLE = "ZOMIRROR_KERNELS"
 """Set to 0 in the environment to do without them."""
@@ -27,6 +31,17 @@ def found() -> ModuleType | None:
 
 
 compiled = found()
+FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+
+
+def suited(first: NDArray[Any], *others: NDArray[Any]) -> bool:
+    """Whether these arrays may be given to them: of one float type of this machine, contiguous and aligned."""
+    if first.dtype not in FLOATS:
+        return False
+    for array in (first, *others):
+        if array.dtype != first.dtype or not (array.flags.c_contiguous and array.flags.aligned):
+            return False
+    return True
 
 
 def there() -> ModuleType:

@@ -71,7 +71,7 @@ class Entropy:
     ) -> Array:
         """The step of some of the d coordinates."""
         inverse, compiled = d / self.width, kernels.compiled
-        if compiled is not None and x.dtype == g.dtype and x.flags.c_contiguous and g.flags.c_contiguous:
+        if compiled is not None and x.ndim == 1 and x.shape == g.shape and kernels.suited(x, g):
             w, z = np.empty((2, x.size), x.dtype)
             compiled.spread(w, z, x, inverse, x.itemsize)
             np.log(w, out=w)

@@ -16,9 +16,11 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from zomirror import kernels
 from zomirror.arrays import Array, Indices, Values, product
 from zomirror.box import Box
 from zomirror.directions import Columns, Directions, Key, Rademacher
+from zomirror.errors import ArgumentError
 
 MAX_BLOCK_BYTES = 1 << 26
 """A block of points, unless said otherwise."""
@@ -62,7 +64,7 @@ class Stream:
         """Out = base + radius u_j for the rows j = start, start + 1, ..."""
         if self.free is not None:
             self._add_free(base, radius, start, out)
-        elif (signs := self._compiled) is not None and out.flags.c_contiguous and base.flags.c_contiguous:
+        elif (signs := self._compiled) is not None and kernels.suited(out, base):
             signs.add(out, base, self.key, self.t, start, radius)
         elif out.nbytes <= PATCH_BYTES:
             self.directions.fill(out, self.key, self.t, start, radius)
@@ -84,7 +86,7 @@ class Stream:
             home = base[self.free]
             for low, high in self._patches(len(out), self.width):
                 moved = _scratch(high - low, self.width, self.dtype)
-                if (signs := self._compiled) is not None:
+                if (signs := self._compiled) is not None and kernels.suited(moved, home):
                     signs.add(moved, home, self.key, self.t, start + low, radius)
                 else:
                     self._fill(moved, start + low, radius, 0)
@@ -93,12 +95,15 @@ class Stream:
 
     def combine(self, weights: Values) -> Array:
         """U^T weights, as a vector of all d coordinates; added up in the points' own type, row after row."""
+        if weights.shape != (self.count,):
+            raise ArgumentError(f"expected {self.count} weights, one a direction, got shape {weights.shape}")
         scaled, size = weights.astype(self.dtype), self.count * self.width * self.dtype.itemsize
-        if (signs := self._compiled) is not None and 0 < size <= self.max_block_bytes and self.width <= STRIP:
+        whole = 0 < size <= self.max_block_bytes and self.count <= MAX_BLOCK_ROWS
+        if (signs := self._compiled) is not None and whole and self.width <= STRIP:
             total = np.zeros(self.width, self.dtype)
             signs.accumulate(total, scaled, self.key, self.t, 0, 0, self.width)
             return self.scatter(total)
-        if 0 < size <= min(PATCH_BYTES, self.max_block_bytes):
+        if whole and size <= PATCH_BYTES:
             rows = _scratch(self.count, self.width, self.dtype)
             self.directions.fill(rows, self.key, self.t, 0, 1.0)
             return self.scatter(product(scaled, rows))
@@ -146,7 +151,9 @@ class Stream:
     @property
     def _compiled(self) -> Rademacher | None:
         """The directions, if compiled loops add them up without making them."""
-        return self.directions if isinstance(self.directions, Rademacher) and self.directions.compiled else None
+        signs = self.directions
+        known = type(signs) is Rademacher and self.dtype in kernels.FLOATS  # not what others make of it
+        return signs if known and isinstance(signs, Rademacher) and signs.compiled else None
 
     @property
     def _strip(self) -> int:
