@@ -98,7 +98,9 @@ def test_the_first_step_size_does_not_depend_on_the_gain(*, noise: float, stocha
     for gain in (1.0, 0.5):
         method = zm.zo_group_expmd(gain=gain, noise=noise)
         opt = zm.Optimizer(np.zeros(D), l1=0.01, rng=0, method=method, stochastic=stochastic)
-        paces.append(method.step.eta(opt.state.pace, method.estimator.tell(*first(opt, slope))[0].gradient))
+        g = method.estimator.tell(*first(opt, slope))[0].gradient
+        assert g is not None
+        paces.append(method.step.eta(opt.state.pace, g))
     assert paces[0] == pytest.approx(paces[1], rel=1e-12)
 
 

@@ -260,7 +260,7 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
         lambda: _kernels.place(x, x, on, one, 8),
         lambda: _kernels.place(x, x, on[:3], one, 8),
         lambda: _kernels.spread(x, x, x, 1.0, 3),
-        lambda: _kernels.words(np.zeros(7, np.uint8), 0, 0, 0, 0, 0, 0),  # type: ignore[arg-type]
+        lambda: _kernels.words(np.zeros(7, np.uint8), 0, 0, 0, 0, 0, 0),
     ]
     for call in wrong:
         with pytest.raises(ValueError, match="belong together"):

@@ -208,12 +208,10 @@ def _bits(key: Key, t: int, start: int, rows: int, first: int, width: int, d: in
 def _kept_bits(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> NDArray[np.uint8]:
     """`_bits`, of which the last are kept: a batch that is told right after it was asked needs them a second time."""
     wanted = (key, t, start, rows, first, width, d)
-    kept, bits = getattr(_thread, "bits", (None, None))
-    if kept != wanted:
-        bits = _bits(*wanted)
-        _thread.bits = (wanted, bits)
-    found: NDArray[np.uint8] = bits
-    return found
+    kept: tuple[object, NDArray[np.uint8]] | None = getattr(_thread, "bits", None)
+    if kept is None or kept[0] != wanted:
+        kept = _thread.bits = (wanted, _bits(*wanted))
+    return kept[1]
 
 
 def _octets(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> Indices:
