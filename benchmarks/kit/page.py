@@ -202,7 +202,7 @@ def draw(found: dict[str, Any]) -> None:
         beside.plot([row["limit"] for row in rows], names, "|", color="black", markersize=18, label="aim")
         beside.invert_yaxis()
         beside.set(xscale="log", xlabel="overhead: time outside / time inside the function")
-        beside.legend(loc="lower right")
+        beside.legend(loc="center right")
     beside.set_title("Beside a network (float32)")
     for dtype, colour, marker in (("float32", BLUE, "o"), ("float64", ORANGE, "s")):
         mine = [row for row in found.get("memory", {}).get("rows", []) if row["dtype"] == dtype]
@@ -214,7 +214,7 @@ def draw(found: dict[str, Any]) -> None:
     cost.set(xscale="log", xlabel="dimension d", ylabel="ns per query and coordinate")
     cost.set_ylim(bottom=0)
     cost.set_title("Time")
-    cost.legend()
+    cost.legend(loc="lower right")
     space.set(xscale="log", yscale="log", xlabel="dimension d", ylabel="MB over the baseline")
     space.plot([1e6, 1e7], [300, 2000], "k_", markersize=14, label="aim")
     space.set_title("Memory")

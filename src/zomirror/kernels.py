@@ -7,6 +7,7 @@ with them may go on without. They are compiled when the package is installed on 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -24,10 +25,10 @@ def found() -> ModuleType | None:
     if os.environ.get(VARIABLE) == "0":
         return None
     try:
-        from zomirror import _kernels
+        library = import_module("zomirror._kernels")
     except ImportError:
         return None
-    return _kernels if getattr(_kernels, "REVISION", None) == REVISION else None
+    return library if getattr(library, "REVISION", None) == REVISION else None
 
 
 compiled = found()
