@@ -220,7 +220,7 @@ def test_wrong_numbers_of_weights_and_steps_are_refused() -> None:
 
 @needs
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("preset", [zm.zo_ada_expmd, zm.zo_expmd, zm.zo_ao_expmd, None], ids=str)
+@pytest.mark.parametrize("preset", [zm.zo_ada_expmd, zm.zo_expmd, zm.zo_ao_expmd, None])
 def test_runs_are_the_same(preset: Callable[..., Any] | None, dtype: Any) -> None:
     def quadratic(X: Array) -> Array:
         wanted: Array = np.square(X[:, :5] - 1).sum(axis=1)
