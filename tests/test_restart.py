@@ -168,13 +168,14 @@ def test_among_many_basins_a_better_one_is_found() -> None:
 
     x0 = np.full(D, 0.3)
     ends = {}
-    for seed in range(4):
+    for seed in range(6):
         settings: dict[str, Any] = {"l1": 0.002, "bounds": (-1, 1), "rng": seed}
         alone = method(x0, 0.002).surveyed
         ends[seed] = [zm.minimize(f, x0, budget=12_000, method=m, **settings).fun for m in (alone, None)]
     gains = [one / many for one, many in ends.values()]
-    assert min(gains) > 0.999, "the basin of the first descent is not lost"
-    assert max(gains) > 1.05
+    assert min(gains) > 0.97, "little is lost where the first descent would still have gained with the others' queries"
+    assert max(gains) > 1.5
+    assert float(np.exp(np.mean(np.log(gains)))) > 1.1
 
 
 def test_the_best_point_of_all_descents_comes_back() -> None:
