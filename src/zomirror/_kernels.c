@@ -327,31 +327,22 @@ static PyObject *threshold(PyObject *self, PyObject *args)
     return PyLong_FromSsize_t(count);
 }
 
-static PyObject *above(PyObject *self, PyObject *args)
-{
-    Given given;
-    double beta;
-    int size;
-    if (!PyArg_ParseTuple(args, "w*y*di", OF(0), OF(1), &beta, &size))
-        return NULL;
-    const int fits = alike(&given, 2, size);
-    if (fits)
-        CALL(above, AT(0), AT(1), given.n, beta);
-    return done(&given, 2, fits);
-}
-
-static PyObject *least(PyObject *self, PyObject *args)
-{
-    Given given;
-    double beta;
-    int size;
-    if (!PyArg_ParseTuple(args, "w*y*di", OF(0), OF(1), &beta, &size))
-        return NULL;
-    const int fits = alike(&given, 2, size);
-    if (fits)
-        CALL(least, AT(0), AT(1), given.n, beta);
-    return done(&given, 2, fits);
-}
+/* The two that take u, s and beta. */
+#define WITH_BETA(KERNEL)                                                                                              \
+    static PyObject *KERNEL(PyObject *self, PyObject *args)                                                            \
+    {                                                                                                                  \
+        Given given;                                                                                                   \
+        double beta;                                                                                                   \
+        int size;                                                                                                      \
+        if (!PyArg_ParseTuple(args, "w*y*di", OF(0), OF(1), &beta, &size))                                             \
+            return NULL;                                                                                               \
+        const int fits = alike(&given, 2, size);                                                                       \
+        if (fits)                                                                                                      \
+            CALL(KERNEL, AT(0), AT(1), given.n, beta);                                                                 \
+        return done(&given, 2, fits);                                                                                  \
+    }
+WITH_BETA(above)
+WITH_BETA(least)
 
 static PyObject *halley(PyObject *self, PyObject *args)
 {

@@ -90,7 +90,8 @@ def zo_group_expmd(
     """ZO-GroupExpMD: entropy map, a gradient memory on random groups, scale-free adaptive step.
 
     `scale` is the size that entries of x reach (the largest bound), `floor` the weight l1: what `recommended`
-    reads off a problem. It may climb where f has kinks; `Surveyed` is what keeps it from that.
+    reads off a problem. It may climb where f has kinks; `Surveyed` is what keeps it from that. `gain` is the weight of
+    what the memory did not foretell: 1 for an unbiased estimate, and one half in `recommended`.
     """
     estimator = GroupMemory(batch_size, scale, radius=radius, noise=noise, link=link, clip=clip, gain=gain)
     return MirrorDescent(Entropy(width=0.1 * scale), estimator, ScaleFree(c, floor, 1 / estimator.gain))

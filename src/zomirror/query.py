@@ -152,8 +152,9 @@ class Stream:
     def _compiled(self) -> Rademacher | None:
         """The directions, if compiled loops add them up without making them."""
         signs = self.directions
-        known = type(signs) is Rademacher and self.dtype in kernels.FLOATS  # not what others make of it
-        return signs if known and isinstance(signs, Rademacher) and signs.compiled else None
+        if type(signs) is Rademacher and signs.compiled and self.dtype in kernels.FLOATS:
+            return signs  # itself: what others derive from it may make other rows
+        return None
 
     @property
     def _strip(self) -> int:
