@@ -97,7 +97,7 @@ def test_a_finished_explanation_loads(golden: Path) -> None:
     assert int(np.argmax(scores(one.perturbed[None])[0])) == one.contrast_label != one.label
 
 
-@pytest.mark.parametrize("name", ["explained-1", "explained-2", "explained-3", "explained-4", "explained-5"])
+@pytest.mark.parametrize("name", [f"explained-{search}" for search in range(1, 7)])
 def test_an_explanation_of_an_earlier_search_loads_and_is_not_searched_on(golden: Path, name: str) -> None:
     """The points of the search have changed since: its answer is there, its answers cannot be replayed."""
     place = golden / name
@@ -127,6 +127,21 @@ def test_a_killed_minimisation_goes_on(golden: Path) -> None:
     # The first values are the recorded ones; the last bits of others may be those of another processor.
     np.testing.assert_allclose(result.history.fun, whole.history.fun, rtol=1e-9)
     np.testing.assert_allclose(result.x, whole.x, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "state", "used"), [("minimized-1", "finished", 78), ("killed-1", "interrupted", 44)])
+def test_a_minimisation_of_an_earlier_arithmetic_loads_and_is_not_gone_on_with(
+    golden: Path, name: str, state: str, used: int
+) -> None:
+    """Its points differ from today's in the last digit, so its values would be those of other points."""
+    info = inspect(golden / name)
+    assert (info.state, info.used, info.damage) == (state, used, ())
+    with RunDirectory.open(golden / name) as run:
+        assert (run.result() is not None) == (state == "finished")
+    never = Box(f)
+    with pytest.raises(zm.RunError, match="trajectory"):
+        minimised(never, run_dir=golden / name, max_sent=1_000)
+    assert never.rows == 0
 
 
 if __name__ == "__main__":

@@ -23,10 +23,9 @@ from hypothesis.extra import numpy as npst
 import zomirror as zm
 import zomirror.query as queries
 from zomirror import kernels
-from zomirror.arrays import Array
+from zomirror.arrays import Array, sums
 from zomirror.box import Box
 from zomirror.directions import key_of
-from zomirror.entropy import solve
 from zomirror.penalty import ElasticNet
 from zomirror.query import Stream
 
@@ -150,10 +149,23 @@ def test_mirror_steps_are_the_same(data: st.DataObject, dtype: Any, l1: float, l
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_what_is_not_finite_stays_the_same(dtype: Any) -> None:
     z = np.array([math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, 1e-40, 700.0, -3.0], dtype)
-    for reach in (math.inf, 2.0):
-        same(lambda: solve(z, 0.5, 0.1, 9.0, -reach, reach, reach))  # noqa: B023 - called at once
     x = np.zeros(9, dtype)
-    same(lambda: zm.Entropy().step(x, z, 1.0, ElasticNet(0.1, 0.1), Box.of(None, 9).astype(np.dtype(dtype))))
+    for bounds in (None, (-2, 2), (np.full(9, -0.0), np.arange(9.0))):
+        box = Box.of(bounds, 9).astype(np.dtype(dtype))
+        same(lambda: zm.Entropy().step(x, z, 1.0, ElasticNet(0.1, 0.1), box))  # noqa: B023 - called at once
+    same(lambda: np.array(sums(z) + sums(x, z)))
+
+
+@needs
+@given(
+    n=st.one_of(st.integers(0, 70), st.sampled_from([255, 256, 257, 5_000])), dtype=FLOATS, seed=st.integers(0, 2**32)
+)
+def test_norms_are_the_same(n: int, dtype: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = ((rng.standard_normal(n) * 10.0 ** rng.uniform(-30, 30, n)).astype(dtype) for _ in range(2))
+    same(lambda: np.array(sums(x) + sums(x, y)))
+    wide = x.astype(np.longdouble) - y.astype(np.longdouble)
+    np.testing.assert_allclose(sums(x, y), [np.abs(wide).sum(), np.square(wide).sum()], rtol=1e-14)
 
 
 @needs
@@ -239,7 +251,7 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
     from zomirror import _kernels
 
     x, table, bits = np.zeros(16), np.zeros((256, 8)), np.zeros(4, np.uint8)
-    on, one = np.zeros(16, np.bool_), np.zeros(1)
+    one, step = np.zeros(1), (16.0, 1.0, 0.1, 0.1, 2.0)
     wrong: list[Callable[[], object]] = [
         lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:3], table, 8),
         lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:2], table, 8),
@@ -250,16 +262,14 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
         lambda: _kernels.sum_signs(x, x[:2], bits[:3], table, 8),
         lambda: _kernels.sum_signs(x, x[:0], bits, table, 8),
         lambda: _kernels.sum_signs(x, x[:2], bits, table, 2),
-        lambda: _kernels.spread(x, x[:3], x, 1.0, 8),
-        lambda: _kernels.pull(x, x, one, x, 1.0, 8),
-        lambda: _kernels.threshold(x, x, on[:3], 0.0, 1.0, 8),
-        lambda: _kernels.above(x, one, 1.0, 8),
-        lambda: _kernels.least(x, one, 1.0, 8),
-        lambda: _kernels.halley(x, x, x, one, 1.0, True, 8),
-        lambda: _kernels.back(x, x, x, one, 1.0, 1.0, 1.0, 8),
-        lambda: _kernels.place(x, x, on, one, 8),
-        lambda: _kernels.place(x, x, on[:3], one, 8),
-        lambda: _kernels.spread(x, x, x, 1.0, 3),
+        lambda: _kernels.entropy_step(x, x[:3], x, 0.0, 1.0, *step, 8),
+        lambda: _kernels.entropy_step(x, x, one, 0.0, 1.0, *step, 8),
+        lambda: _kernels.entropy_step(x, x, x, one, 1.0, *step, 8),
+        lambda: _kernels.entropy_step(x, x, x, 0.0, x[:15], *step, 8),
+        lambda: _kernels.entropy_step(x, x, x, 0.0, "1", *step, 8),  # type: ignore[arg-type]
+        lambda: _kernels.entropy_step(x, x, x, 0.0, 1.0, *step, 3),
+        lambda: _kernels.sums(x, one, 8),
+        lambda: _kernels.sums(x, None, 5),
         lambda: _kernels.words(np.zeros(7, np.uint8), 0, 0, 0, 0, 0, 0),
     ]
     for call in wrong:

@@ -1,17 +1,21 @@
 /* The inner loops of the optimiser, compiled: the same numbers as numpy's, bit for bit, in fewer passes over memory.
 
    Nothing here is needed: kernels.py says what becomes of a machine without a compiler. Only operations that IEEE 754
-   rounds in one way occur (no exp, no log, no fused multiply-add), each sum has one order, and -ffp-contract=off keeps
-   the compiler from changing either. Arrays come as contiguous buffers of float32 or float64, by their item size. */
+   rounds in one way occur (no exp or log of the system, no fused multiply-add), each sum has one order, and
+   -ffp-contract=off keeps the compiler from changing either. Arrays come as contiguous buffers of float32 or float64, by their item size. */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__has_attribute)
-#if __has_attribute(target_clones)
+#if __has_attribute(target_clones) && !defined(__clang__) && __GNUC__ >= 12
+#define WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#elif __has_attribute(target_clones)
 #define WIDE __attribute__((target_clones("avx2", "default")))
 #endif
 #endif
@@ -77,110 +81,193 @@ BOTH(ADD_SIGNS)
     }
 BOTH(SUM_SIGNS)
 
-/* The parts of log1p(|x| inverse) before the logarithm: w is its argument, t what rounding took from it. */
-#define SPREAD(T, ABS)                                                                                                 \
-    WIDE static void spread_##T(T *restrict w, T *restrict t, const T *restrict x, Py_ssize_t n, double inverse)       \
+/* exp and log of operations that IEEE 754 rounds in one way, so that they have the same bits on every machine; they
+   are those of elementary.py, which says why they are good. A float has MANTISSA bits after the point, and 2^k the
+   bits (BIAS + k) << MANTISSA. */
+#define EXP_float 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2
+#define EXP_double 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, EXP_float
+#define LOG_float 2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3
+#define LOG_double 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13, 2.0 / 11, LOG_float
+#define HORNER(q, terms, at)                                                                                           \
+    _Pragma("GCC unroll 16") for (size_t i = 1; i < sizeof(terms) / sizeof(*terms); i++) q = q * at + terms[i]
+
+#define ELEMENTARY(T, WORD, MANTISSA, BIAS, LN2, LN2_REST)                                                             \
+    static inline T expm1_##T(T u)                                                                                     \
     {                                                                                                                  \
-        const T k = (T)inverse;                                                                                        \
+        static const T terms[] = {EXP_##T};                                                                            \
+        const T shift = (T)3 * (T)((WORD)1 << (MANTISSA - 1)), moved = u * (T)1.4426950408889634 + shift;              \
+        const T k = moved - shift, r = u - k * (T)LN2 - k * (T)LN2_REST;                                               \
+        T q = terms[0], power;                                                                                         \
+        HORNER(q, terms, r);                                                                                           \
+        WORD bits;                                                                                                     \
+        memcpy(&bits, &moved, sizeof(T));                                                                              \
+        bits = (bits + BIAS) << MANTISSA;                                                                              \
+        memcpy(&power, &bits, sizeof(T));                                                                              \
+        return power * (r + r * r * q) + (power - 1);                                                                  \
+    }                                                                                                                  \
+                                                                                                                       \
+    static inline T log_##T(T w)                                                                                       \
+    {                                                                                                                  \
+        static const T terms[] = {LOG_##T};                                                                            \
+        const WORD fraction = ((WORD)1 << MANTISSA) - 1;                                                               \
+        WORD bits, exponent;                                                                                           \
+        memcpy(&bits, &w, sizeof(T));                                                                                  \
+        exponent = bits >> MANTISSA | (WORD)(BIAS + MANTISSA) << MANTISSA;                                             \
+        bits = (bits & fraction) | (WORD)BIAS << MANTISSA;                                                             \
+        T m, k;                                                                                                        \
+        memcpy(&m, &bits, sizeof(T));                                                                                  \
+        memcpy(&k, &exponent, sizeof(T));                                                                              \
+        k -= (T)((WORD)1 << MANTISSA) + BIAS;                                                                          \
+        k = m > (T)1.4142135623730951 ? k + 1 : k;                                                                     \
+        m = m > (T)1.4142135623730951 ? m * (T)0.5 : m;                                                                \
+        const T f = (m - 1) / (m + 1), z = f * f;                                                                      \
+        T q = terms[0];                                                                                                \
+        HORNER(q, terms, z);                                                                                           \
+        return k * (T)LN2 + (f * (2 + z * q) + k * (T)LN2_REST);                                                       \
+    }
+ELEMENTARY(float, uint32_t, 23, 127, 0x1.62e4p-1, 0x1.7f7d1cp-20)
+ELEMENTARY(double, uint64_t, 52, 1023, 0x1.62e42fefa2p-1, 0x1.9ef35793c7673p-41)
+
+/* The coordinates that a step works on at a time; its scratch is on the stack. */
+#define PIECE 256
+
+/* A step as entropy.py has it: coordinates are in units of 1/inverse, a = l1/eta, b = l2/eta, s is at most top. */
+typedef struct {
+    double inverse, eta, a, b, top;
+} Step;
+
+#define LEAST(a, b) ((a) > (b) ? (b) : (a))
+
+/* v in place of s > 0, with log1p(inverse v) + b v = s, by a few steps of Halley's iteration. */
+#define ROOTS(T, LARGEST, MOST, CEILING, EXPM1_CEILING, STEPS)                                                         \
+    WIDE static void halley_##T(T *restrict u, T *restrict e, T *restrict r, const T *restrict s, Py_ssize_t n, T beta)\
+    {                                                                                                                  \
         for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
-            const T z = ABS(x[i]) * k;                                                                                 \
-            w[i] = z + 1;                                                                                              \
-            t[i] = (z - (w[i] - 1)) / w[i];                                                                            \
-        }                                                                                                              \
-    }
-SPREAD(float, fabsf)
-SPREAD(double, fabs)
-
-/* z = copysign(t + log, x) - g / eta, in place of t. */
-#define PULL(T, COPYSIGN)                                                                                              \
-    WIDE static void pull_##T(T *restrict t, const T *restrict log, const T *restrict x, const T *restrict g,          \
-                              Py_ssize_t n, double eta)                                                                \
-    {                                                                                                                  \
-        const T k = (T)eta;                                                                                            \
-        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
-            t[i] = COPYSIGN(t[i] + log[i], x[i]) - g[i] / k;                                                           \
-    }
-PULL(float, copysignf)
-PULL(double, copysign)
-
-/* s = min(|z| - a, cap), on = s > 0; how many are on. */
-#define THRESHOLD(T, ABS)                                                                                              \
-    WIDE static Py_ssize_t threshold_##T(T *restrict s, uint8_t *restrict on, const T *restrict z, Py_ssize_t n,       \
-                                         double a, double cap)                                                         \
-    {                                                                                                                  \
-        const T below = (T)a, above = (T)cap;                                                                          \
-        Py_ssize_t count = 0;                                                                                          \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
-            const T over = ABS(z[i]) - below;                                                                          \
-            s[i] = over > above ? above : over;                                                                        \
-            on[i] = s[i] > 0;                                                                                          \
-        }                                                                                                              \
-        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
-            count += on[i];                                                                                            \
-        return count;                                                                                                  \
-    }
-THRESHOLD(float, fabsf)
-THRESHOLD(double, fabs)
-
-/* u = s / beta + 1. */
-#define ABOVE(T)                                                                                                       \
-    WIDE static void above_##T(T *restrict u, const T *restrict s, Py_ssize_t n, double beta)                          \
-    {                                                                                                                  \
-        const T k = (T)beta;                                                                                           \
-        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
-            u[i] = s[i] / k + 1;                                                                                       \
-    }
-BOTH(ABOVE)
-
-/* u = min(u, s / (beta + 1)). */
-#define LEAST(T)                                                                                                       \
-    WIDE static void least_##T(T *restrict u, const T *restrict s, Py_ssize_t n, double beta)                          \
-    {                                                                                                                  \
-        const T k = (T)beta + 1;                                                                                       \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
-            const T other = s[i] / k;                                                                                  \
-            u[i] = u[i] > other ? other : u[i];                                                                        \
-        }                                                                                                              \
-    }
-BOTH(LEAST)
-
-/* One step of Halley's iteration, u -= r; see entropy.py. e is expm1(u), or exp(u) if it is not exact. */
-#define HALLEY(T)                                                                                                      \
-    WIDE static void halley_##T(T *restrict u, T *restrict e, T *restrict r, const T *restrict s, Py_ssize_t n,        \
-                                double beta, int exact)                                                                \
-    {                                                                                                                  \
-        const T k = (T)beta, half = (T)0.5, off = exact ? 0 : 1;                                                       \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
-            const T q = (e[i] -= off) * k, rest = u[i] + q - s[i], slope = q + k, r1 = slope + 1;                      \
-            r[i] = rest * r1 / (r1 * r1 - slope * rest * half);                                                        \
+            e[i] = expm1_##T(u[i]);                                                                                    \
+            const T q = e[i] * beta, rest = u[i] + q - s[i], slope = q + beta, r1 = slope + 1;                         \
+            r[i] = rest * r1 / (r1 * r1 - slope * rest * (T)0.5);                                                      \
             u[i] -= r[i];                                                                                              \
         }                                                                                                              \
-    }
-BOTH(HALLEY)
-
-/* v in place of s, from the last step of Halley's iteration; see entropy.py. */
-#define BACK(T)                                                                                                        \
-    WIDE static void back_##T(T *restrict s, const T *restrict u, const T *restrict e, const T *restrict r,            \
-                              Py_ssize_t n, double b, double d, double beta)                                           \
+    }                                                                                                                  \
+                                                                                                                       \
+    WIDE static void roots_##T(T *restrict s, Py_ssize_t n, const Step *restrict step)                                 \
     {                                                                                                                  \
-        const T over_b = (T)b, over_d = (T)d, k = (T)beta, half = (T)0.5;                                              \
+        const T beta = (T)(step->b / step->inverse), b = (T)step->b, unit = (T)step->inverse;                          \
+        const T ceiling = (T)CEILING, largest = (T)LARGEST;                                                            \
+        const double beyond = CEILING + (double)beta * EXPM1_CEILING;                                                  \
+        const T most = (T)LEAST(beyond, MOST);                                                                         \
+        T u[PIECE], e[PIECE], r[PIECE];                                                                                \
+        if (beta == 0) {                                                                                               \
+            for (Py_ssize_t i = 0; i < n; i++)                                                                         \
+                s[i] = expm1_##T(LEAST(s[i], ceiling)) / unit;                                                         \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
-            const T mended = e[i] + (e[i] + 1) * r[i] * (r[i] * half - 1);                                             \
-            s[i] = mended * k <= u[i] ? mended / over_d : (s[i] - u[i]) / over_b;                                      \
+            s[i] = LEAST(s[i], most);                                                                                  \
+            const T ratio = s[i] / beta, first = log_##T(LEAST(ratio, largest) + 1), other = s[i] / (beta + 1);        \
+            const T start = LEAST(first, other);                                                                       \
+            u[i] = LEAST(start, ceiling);                                                                              \
+        }                                                                                                              \
+        for (int t = 0; t < STEPS; t++)                                                                                \
+            halley_##T(u, e, r, s, n, beta);                                                                           \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            const T mended = e[i] + (e[i] + 1) * r[i] * (r[i] * (T)0.5 - 1);                                           \
+            s[i] = mended * beta <= u[i] ? mended / unit : (s[i] - u[i]) / b;                                          \
         }                                                                                                              \
     }
-BOTH(BACK)
+ROOTS(float, FLT_MAX, 1e17, 87.0, 6e37, 3)
+ROOTS(double, DBL_MAX, 1e150, 708.0, 3e307, 4)
 
-/* y_i = the next of v with the sign of z_i where on, else 0. */
-#define PLACE(T, COPYSIGN)                                                                                             \
-    static void place_##T(T *restrict y, const T *restrict v, const T *restrict z, const uint8_t *restrict on,         \
-                          Py_ssize_t n)                                                                                \
+/* Where s > 16.5 its last digit in float32 is too coarse for v: there float64 is used. */
+static void wide_float(float *restrict v, const float *restrict s, Py_ssize_t n, const Step *restrict step)
+{
+    double wide[PIECE];
+    Py_ssize_t count = 0;
+    if (step->top <= 16.5)
+        return;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (s[i] > 16.5f)
+            wide[count++] = s[i];
+    roots_double(wide, count, step);
+    for (Py_ssize_t i = n - 1; i >= 0; i--)
+        if (s[i] > 16.5f) {
+            const double root = wide[--count];
+            v[i] = (float)LEAST(root, FLT_MAX);
+        }
+}
+static void wide_double(double *restrict v, const double *restrict s, Py_ssize_t n, const Step *restrict step)
+{
+    (void)v, (void)s, (void)n, (void)step;
+}
+
+/* y = P(x, g, eta): sign(z) v, clipped to [lower, upper], with z = sign(x) log1p(inverse |x|) - g/eta. */
+#define ENTROPY_STEP(T, LARGEST, ABS, COPYSIGN)                                                                        \
+    WIDE static Py_ssize_t pulled_##T(T *restrict z, T *restrict s, T *restrict on, const T *restrict x,               \
+                                      const T *restrict g, Py_ssize_t n, const Step *restrict step)                    \
     {                                                                                                                  \
-        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
-            y[i] = on[i] ? COPYSIGN(*v++, z[i]) : 0;                                                                   \
+        const T unit = (T)step->inverse, eta = (T)step->eta, a = (T)step->a, top = (T)step->top, largest = (T)LARGEST; \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            const T scaled = ABS(x[i]) * unit, t = LEAST(scaled, largest), w = t + 1;                                  \
+            z[i] = COPYSIGN((t - (w - 1)) / w + log_##T(w), x[i]) - g[i] / eta;                                        \
+            const T over = ABS(z[i]) - a;                                                                              \
+            s[i] = LEAST(over, top);                                                                                   \
+        }                                                                                                              \
+        Py_ssize_t count = 0;                                                                                          \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            on[count] = s[i];                                                                                          \
+            count += s[i] > 0;                                                                                         \
+        }                                                                                                              \
+        return count;                                                                                                  \
+    }                                                                                                                  \
+                                                                                                                       \
+    WIDE static void entropy_step_##T(T *restrict y, const T *restrict x, const T *restrict g, const T *restrict lower,\
+                                      Py_ssize_t lowers, const T *restrict upper, Py_ssize_t uppers, Py_ssize_t n,     \
+                                      const Step *restrict step)                                                       \
+    {                                                                                                                  \
+        T z[PIECE], s[PIECE], v[PIECE], kept[PIECE];                                                               \
+        for (Py_ssize_t from = 0; from < n; from += PIECE) {                                                           \
+            const Py_ssize_t size = LEAST(n - from, PIECE), on = pulled_##T(z, s, v, x + from, g + from, size, step);  \
+            memcpy(kept, v, on * sizeof(T));                                                                           \
+            roots_##T(v, on, step);                                                                                    \
+            wide_##T(v, kept, on, step);                                                                               \
+            const T *next = v;                                                                                         \
+            for (Py_ssize_t i = 0; i < size; i++) {                                                                    \
+                const T low = lower[(from + i) * lowers], high = upper[(from + i) * uppers];                           \
+                T moved = s[i] > 0 ? COPYSIGN(*next++, z[i]) : z[i] == z[i] ? 0 : z[i];                                \
+                moved = moved < low ? low : moved;                                                                     \
+                y[from + i] = moved > high ? high : moved;                                                             \
+            }                                                                                                          \
+        }                                                                                                              \
     }
-PLACE(float, copysignf)
-PLACE(double, copysign)
+ENTROPY_STEP(float, FLT_MAX, fabsf, copysignf)
+ENTROPY_STEP(double, DBL_MAX, fabs, copysign)
+
+/* |x - y|_1 and |x - y|_2^2 in float64, or of x alone where y is NULL. Term i goes to sum i mod LANED, and the sums are
+   folded in halves: an order that numpy can follow, and that needs no single long chain. */
+#define LANED 16
+#define SUMS(T)                                                                                                        \
+    WIDE static void sums_##T(double of[2], const T *restrict x, const T *restrict y, Py_ssize_t n)                    \
+    {                                                                                                                  \
+        double sizes[LANED] = {0}, squares[LANED] = {0}, term[LANED];                                                  \
+        for (Py_ssize_t from = 0; from < n; from += LANED) {                                                           \
+            const Py_ssize_t size = LEAST(n - from, LANED);                                                            \
+            if (size < LANED)                                                                                          \
+                memset(term, 0, sizeof(term));                                                                         \
+            for (Py_ssize_t j = 0; j < size; j++)                                                                      \
+                term[j] = y ? (double)x[from + j] - (double)y[from + j] : (double)x[from + j];                         \
+            for (Py_ssize_t j = 0; j < LANED; j++) {                                                                   \
+                sizes[j] += fabs(term[j]);                                                                             \
+                squares[j] += term[j] * term[j];                                                                       \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (Py_ssize_t half = LANED / 2; half; half /= 2)                                                             \
+            for (Py_ssize_t j = 0; j < half; j++) {                                                                    \
+                sizes[j] += sizes[j + half];                                                                           \
+                squares[j] += squares[j + half];                                                                       \
+            }                                                                                                          \
+        of[0] = sizes[0], of[1] = squares[0];                                                                          \
+    }
+BOTH(SUMS)
 
 /* Words of the counter-based generator Philox4x64-10 (Salmon et al., 2011), as numpy's makes them: of the counters that
    follow the given one, four each. */
@@ -285,107 +372,63 @@ static PyObject *sum_signs(PyObject *self, PyObject *args)
     return done(&given, 4, fits);
 }
 
-static PyObject *spread(PyObject *self, PyObject *args)
+/* A side of a box: one number for all, or a buffer with one for each of n coordinates. Whether it is either. */
+static int side(PyObject *given, Py_buffer *held, Py_ssize_t n, int size, float *narrow, double *number)
 {
-    Given given;
-    double inverse;
-    int size;
-    if (!PyArg_ParseTuple(args, "w*w*y*di", OF(0), OF(1), OF(2), &inverse, &size))
-        return NULL;
-    const int fits = alike(&given, 3, size);
-    if (fits)
-        CALL(spread, AT(0), AT(1), AT(2), given.n, inverse);
-    return done(&given, 3, fits);
+    held->obj = NULL;
+    held->buf = size == 4 ? (void *)narrow : (void *)number;
+    if (PyFloat_Check(given)) {
+        *number = PyFloat_AsDouble(given);
+        *narrow = (float)*number;
+        return 1;
+    }
+    if (PyObject_GetBuffer(given, held, PyBUF_SIMPLE) == 0)
+        return held->len == n * size;
+    PyErr_Clear();
+    return 0;
 }
 
-static PyObject *pull(PyObject *self, PyObject *args)
+static PyObject *entropy_step(PyObject *self, PyObject *args)
 {
     Given given;
-    double eta;
+    Step step;
+    PyObject *sides[2];
+    float narrow[2];
+    double number[2];
     int size;
-    if (!PyArg_ParseTuple(args, "w*y*y*y*di", OF(0), OF(1), OF(2), OF(3), &eta, &size))
+    if (!PyArg_ParseTuple(args, "w*y*y*OOdddddi", OF(0), OF(1), OF(2), sides, sides + 1, &step.inverse, &step.eta, &step.a,
+                          &step.b, &step.top, &size))
         return NULL;
-    const int fits = alike(&given, 4, size);
-    if (fits)
-        CALL(pull, AT(0), AT(1), AT(2), AT(3), given.n, eta);
-    return done(&given, 4, fits);
+    given.of[3].obj = given.of[4].obj = NULL;
+    const int fits = alike(&given, 3, size) && side(sides[0], OF(3), given.n, size, narrow, number) &&
+                     side(sides[1], OF(4), given.n, size, narrow + 1, number + 1);
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        CALL(entropy_step, AT(0), AT(1), AT(2), AT(3), given.of[3].obj != NULL, AT(4), given.of[4].obj != NULL, given.n,
+             &step);
+        Py_END_ALLOW_THREADS;
+    }
+    return done(&given, 5, fits);
 }
 
-static PyObject *threshold(PyObject *self, PyObject *args)
+static PyObject *sums(PyObject *self, PyObject *args)
 {
     Given given;
-    double a, cap;
+    double of[2] = {0, 0};
     int size;
-    if (!PyArg_ParseTuple(args, "w*y*w*ddi", OF(0), OF(1), OF(2), &a, &cap, &size))
+    if (!PyArg_ParseTuple(args, "y*z*i", OF(0), OF(1), &size))
         return NULL;
-    const int fits = alike(&given, 2, size) && LEN(2) == given.n;
-    const Py_ssize_t count = fits ? CALL(threshold, AT(0), AT(2), AT(1), given.n, a, cap) : 0;
-    PyObject *none = done(&given, 3, fits);
+    const int fits = alike(&given, AT(1) ? 2 : 1, size);
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        CALL(sums, of, AT(0), AT(1), given.n);
+        Py_END_ALLOW_THREADS;
+    }
+    PyObject *none = done(&given, 2, fits);
     if (none == NULL)
         return NULL;
     Py_DECREF(none);
-    return PyLong_FromSsize_t(count);
-}
-
-/* The two that take u, s and beta. */
-#define WITH_BETA(KERNEL)                                                                                              \
-    static PyObject *KERNEL(PyObject *self, PyObject *args)                                                            \
-    {                                                                                                                  \
-        Given given;                                                                                                   \
-        double beta;                                                                                                   \
-        int size;                                                                                                      \
-        if (!PyArg_ParseTuple(args, "w*y*di", OF(0), OF(1), &beta, &size))                                             \
-            return NULL;                                                                                               \
-        const int fits = alike(&given, 2, size);                                                                       \
-        if (fits)                                                                                                      \
-            CALL(KERNEL, AT(0), AT(1), given.n, beta);                                                                 \
-        return done(&given, 2, fits);                                                                                  \
-    }
-WITH_BETA(above)
-WITH_BETA(least)
-
-static PyObject *halley(PyObject *self, PyObject *args)
-{
-    Given given;
-    double beta;
-    int exact, size;
-    if (!PyArg_ParseTuple(args, "w*w*w*y*dii", OF(0), OF(1), OF(2), OF(3), &beta, &exact, &size))
-        return NULL;
-    const int fits = alike(&given, 4, size);
-    if (fits)
-        CALL(halley, AT(0), AT(1), AT(2), AT(3), given.n, beta, exact);
-    return done(&given, 4, fits);
-}
-
-static PyObject *back(PyObject *self, PyObject *args)
-{
-    Given given;
-    double b, d, beta;
-    int size;
-    if (!PyArg_ParseTuple(args, "w*y*y*y*dddi", OF(0), OF(1), OF(2), OF(3), &b, &d, &beta, &size))
-        return NULL;
-    const int fits = alike(&given, 4, size);
-    if (fits)
-        CALL(back, AT(0), AT(1), AT(2), AT(3), given.n, b, d, beta);
-    return done(&given, 4, fits);
-}
-
-static PyObject *place(PyObject *self, PyObject *args)
-{
-    Given given;
-    int size;
-    if (!PyArg_ParseTuple(args, "w*y*y*y*i", OF(0), OF(1), OF(2), OF(3), &size))
-        return NULL;
-    int fits = alike(&given, 2, size) && LEN(2) == given.n;
-    if (fits) {
-        Py_ssize_t on = 0;
-        for (Py_ssize_t i = 0; i < given.n; i++)
-            on += ((const uint8_t *)AT(2))[i] != 0;
-        fits = LEN(3) == on * size;
-    }
-    if (fits)
-        CALL(place, AT(0), AT(3), AT(1), AT(2), given.n);
-    return done(&given, 4, fits);
+    return Py_BuildValue("(dd)", of[0], of[1]);
 }
 
 static PyObject *fill_words(PyObject *self, PyObject *args)
@@ -408,20 +451,15 @@ static PyMethodDef methods[] = {
     {"words", fill_words, METH_VARARGS, "words(out, key0, key1, counter0, counter1, counter2, counter3)"},
     {"add_signs", add_signs, METH_VARARGS, "add_signs(out, base, bits, table, itemsize)"},
     {"sum_signs", sum_signs, METH_VARARGS, "sum_signs(total, weights, bits, table, itemsize)"},
-    {"spread", spread, METH_VARARGS, "spread(w, t, x, inverse, itemsize)"},
-    {"pull", pull, METH_VARARGS, "pull(t, log, x, g, eta, itemsize)"},
-    {"threshold", threshold, METH_VARARGS, "threshold(s, z, on, a, cap, itemsize) -> how many are on"},
-    {"above", above, METH_VARARGS, "above(u, s, beta, itemsize)"},
-    {"least", least, METH_VARARGS, "least(u, s, beta, itemsize)"},
-    {"halley", halley, METH_VARARGS, "halley(u, e, r, s, beta, exact, itemsize)"},
-    {"back", back, METH_VARARGS, "back(s, u, e, r, b, d, beta, itemsize)"},
-    {"place", place, METH_VARARGS, "place(y, z, on, v, itemsize)"},
+    {"entropy_step", entropy_step, METH_VARARGS,
+     "entropy_step(y, x, g, lower, upper, inverse, eta, a, b, top, itemsize)"},
+    {"sums", sums, METH_VARARGS, "sums(x, y, itemsize) -> |x - y|_1, |x - y|_2^2; of x alone if y is None"},
     {NULL, NULL, 0, NULL},
 };
 
 static int revision(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "REVISION", 1);
+    return PyModule_AddIntConstant(module, "REVISION", 2);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, revision}, {0, NULL}};

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zomirror import kernels
+
 Array = NDArray[np.floating[Any]]
 """float32 or float64."""
 Values = NDArray[np.float64]
@@ -20,11 +22,41 @@ Indices = NDArray[np.intp]
 """Which coordinates."""
 
 COLUMNS = 1 << 13  # their part of the sum stays in the cache
+LANES = 16
+"""Sums that are made side by side."""
 
 
-def norm2(x: Array) -> float:
-    """|x|_2, added up in float64."""
-    return math.sqrt(float(np.square(x).sum(dtype=np.float64)))
+def norm1(x: Array, y: Array | None = None) -> float:
+    """|x - y|_1, or |x|_1."""
+    return sums(x, y)[0]
+
+
+def norm2(x: Array, y: Array | None = None) -> float:
+    """|x - y|_2, or |x|_2."""
+    return math.sqrt(sums(x, y)[1])
+
+
+def sums(x: Array, y: Array | None = None) -> tuple[float, float]:
+    """|x - y|_1 and |x - y|_2^2, or those of x alone, in float64; inf beyond its range.
+
+    Term i is added to sum i mod LANES, and then the sums are folded in halves: an order of its own, in numpy and
+    compiled.
+    """
+    if kernels.compiled is not None and (kernels.suited(x) if y is None else x.size == y.size and kernels.suited(x, y)):
+        pair: tuple[float, float] = kernels.compiled.sums(x, y, x.itemsize)
+        return pair
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = np.ravel(x).astype(np.float64) if y is None else np.subtract(x, y, dtype=np.float64).ravel()
+        return _folded(np.abs(terms)), _folded(np.square(terms))
+
+
+def _folded(terms: Values) -> float:
+    whole = terms.size - terms.size % LANES
+    lanes = np.add.reduce(terms[:whole].reshape(-1, LANES), axis=0)
+    lanes[: terms.size - whole] += terms[whole:]
+    while lanes.size > 1:
+        lanes = lanes[: lanes.size // 2] + lanes[lanes.size // 2 :]
+    return float(lanes[0])
 
 
 def product(weights: Array, rows: Array) -> Array:

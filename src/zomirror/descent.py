@@ -123,6 +123,6 @@ class MirrorDescent:
             x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
             x_next.flags.writeable = False
             pace = self.step.advance(state.pace, self.mirror, x, x_next, eta)
-            stationarity = eta * norm2(x - x_next)
+            stationarity = eta * norm2(x, x_next)
         last = Measured(x, f, eta, stationarity)
         return State(problem, state.key, state.t + 1, x_next, memory, pace, last)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 
-TRAJECTORY = 1
+TRAJECTORY = 2
 """Raised whenever the same values lead a method to other points: then recorded values cannot be replayed. A change of
 one method alone raises its own `revision` instead."""
 

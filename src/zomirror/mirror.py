@@ -13,15 +13,14 @@ from typing import Protocol
 import numpy as np
 
 from zomirror import kernels
-from zomirror.arrays import Array, norm2
+from zomirror.arrays import Array, norm1, norm2
 from zomirror.box import Box
 from zomirror.checks import positive
-from zomirror.entropy import log1p, solve
+from zomirror.entropy import Equation, entropy_step
 from zomirror.errors import ArgumentError
 from zomirror.penalty import ElasticNet
 
-Side = Array | float
-CHUNK = 1 << 15  # coordinates a separable step works on at a time: its scratch stays in the cache
+CHUNK = 1 << 15  # coordinates that numpy works on at a time: its scratch stays in the cache
 
 
 class MirrorMap(Protocol):
@@ -56,37 +55,20 @@ class Entropy:
 
     def step(self, x: Array, g: Array, eta: float, h: ElasticNet, box: Box) -> Array:
         """Coordinate by coordinate: sign(z) v with log1p(v/b) + (l2/eta) v = |z| - l1/eta, clipped to the box."""
-        if x.size <= CHUNK:
-            return self._part(x, g, eta, h, box.lower, box.upper, box.reach, x.size)
+        equation = Equation.within(x.size / self.width, eta, h.l1, h.l2, box.reach)
+        if x.size <= CHUNK or kernels.compiled is not None:
+            return entropy_step(x, g, equation, box.lower, box.upper)
         y = np.empty_like(x)
         for start in range(0, x.size, CHUNK):
             part = slice(start, start + CHUNK)
             lower = box.lower[part] if isinstance(box.lower, np.ndarray) else box.lower
             upper = box.upper[part] if isinstance(box.upper, np.ndarray) else box.upper
-            y[part] = self._part(x[part], g[part], eta, h, lower, upper, box.reach, x.size)
+            y[part] = entropy_step(x[part], g[part], equation, lower, upper)
         return y
-
-    def _part(
-        self, x: Array, g: Array, eta: float, h: ElasticNet, lower: Side, upper: Side, reach: float, d: int
-    ) -> Array:
-        """The step of some of the d coordinates."""
-        inverse, compiled = d / self.width, kernels.compiled
-        if compiled is not None and x.ndim == 1 and x.shape == g.shape and kernels.suited(x, g):
-            w, z = np.empty((2, x.size), x.dtype)
-            compiled.spread(w, z, x, inverse, x.itemsize)
-            np.log(w, out=w)
-            compiled.pull(z, w, x, g, eta, x.itemsize)
-        else:
-            z = np.abs(x)
-            z *= np.array(inverse, z.dtype)
-            log1p(z)
-            np.copysign(z, x, out=z)
-            z -= g / np.array(eta, z.dtype)
-        return solve(z, h.l1 / eta, h.l2 / eta, inverse, lower, upper, reach)
 
     def movement(self, x: Array, y: Array) -> float:
         """|y - x|_1 / (max(|x|_1, |y|_1) + width)."""
-        return _norm1(y - x) / (max(_norm1(x), _norm1(y)) + self.width)
+        return norm1(x, y) / (max(norm1(x), norm1(y)) + self.width)
 
     def check(self, h: ElasticNet, box: Box) -> None:
         """Every elastic net and every box will do."""
@@ -108,7 +90,7 @@ class Euclidean:
 
     def movement(self, x: Array, y: Array) -> float:
         """|y - x|_2."""
-        return norm2(y - x)
+        return norm2(x, y)
 
     def check(self, h: ElasticNet, box: Box) -> None:
         """Every elastic net and every box will do."""
@@ -148,10 +130,6 @@ class PNorm:
     def power(d: int) -> float:
         """P = 1 + 1/(2 ln d), and 2 where that is larger (d = 1)."""
         return min(2.0, 1 + 1 / (2 * math.log(d))) if d > 1 else 2.0
-
-
-def _norm1(x: Array) -> float:
-    return float(np.add.reduce(np.abs(x), dtype=np.float64))
 
 
 def _norm(x: Array, p: float) -> float:

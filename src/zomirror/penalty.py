@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from zomirror.arrays import Array
+from zomirror.arrays import Array, sums
 from zomirror.checks import nonnegative
 
 
@@ -23,10 +21,5 @@ class ElasticNet:
 
     def __call__(self, x: Array) -> float:
         """h(x), summed in float64 whatever the dtype of x; beyond its range it is inf."""
-        value = 0.0
-        with np.errstate(over="ignore"):
-            if self.l1:
-                value += self.l1 * float(np.abs(x).sum(dtype=np.float64))
-            if self.l2:
-                value += 0.5 * self.l2 * float(np.square(x, dtype=np.float64).sum())
-        return value
+        size, square = sums(x)
+        return (self.l1 * size if self.l1 else 0.0) + (0.5 * self.l2 * square if self.l2 else 0.0)

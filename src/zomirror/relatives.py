@@ -78,7 +78,7 @@ class Optimistic:
         average = share * x + (1 - share) * y
         for point in (x, average):
             point.flags.writeable = False
-        last = Measured(y, f, alpha, alpha * norm2(ahead.x - x) / (t + 1))
+        last = Measured(y, f, alpha, alpha * norm2(ahead.x, x) / (t + 1))
         return replace(state, t=state.t + 1, x=average, memory=Ahead(memory, x, g), pace=(t, total), last=last)
 
 
@@ -140,5 +140,5 @@ class Storm:
         share = x.dtype.type(eta / max(1.0, math.sqrt(total)))
         x_next = x + share * (v - x)
         x_next.flags.writeable = False
-        last = Measured(x, float(values[0]), eta, eta * norm2(x - v))
+        last = Measured(x, float(values[0]), eta, eta * norm2(x, v))
         return replace(state, t=state.t + 1, x=x_next, memory=Recursive(x, estimate), pace=total, last=last)
