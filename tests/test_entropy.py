@@ -170,10 +170,12 @@ def test_is_odd_and_increasing_in_z(dtype: type[Any], d: int, b: float, seed: in
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_gradient_that_is_no_number_is_not_hidden(dtype: type[Any]) -> None:
-    with np.errstate(invalid="ignore"):
-        y = solve(np.array([1.0, np.nan, 0.0], dtype), 0.5, 0.3, 3, -1.0, 1.0, 1.0)
-    assert np.isnan(y).tolist() == [False, True, False]
+def test_a_gradient_that_is_not_finite_is_not_hidden(dtype: type[Any]) -> None:
+    z = np.array([1.0, np.nan, 0.0, np.inf, -np.inf], dtype)
+    for bound in (1.0, np.inf):
+        y = solve(z, 0.5, 0.3, 3, -bound, bound, bound)
+        assert np.isnan(y).tolist() == [False, True, False, False, False]
+        assert y[3:].tolist() == [bound, -bound]
 
 
 def test_input_is_left_alone() -> None:

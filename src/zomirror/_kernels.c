@@ -215,7 +215,7 @@ static void wide_double(double *restrict v, const double *restrict s, Py_ssize_t
         Py_ssize_t count = 0;                                                                                          \
         for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
             on[count] = s[i];                                                                                          \
-            count += s[i] > 0;                                                                                         \
+            count += s[i] > 0 && s[i] < INFINITY;                                                                      \
         }                                                                                                              \
         return count;                                                                                                  \
     }                                                                                                                  \
@@ -233,7 +233,7 @@ static void wide_double(double *restrict v, const double *restrict s, Py_ssize_t
             const T *next = v;                                                                                         \
             for (Py_ssize_t i = 0; i < size; i++) {                                                                    \
                 const T low = lower[(from + i) * lowers], high = upper[(from + i) * uppers];                           \
-                T moved = s[i] > 0 ? COPYSIGN(*next++, z[i]) : z[i] == z[i] ? 0 : z[i];                                \
+                T moved = !(s[i] < INFINITY) ? z[i] : s[i] > 0 ? COPYSIGN(*next++, z[i]) : 0;                          \
                 moved = moved < low ? low : moved;                                                                     \
                 y[from + i] = moved > high ? high : moved;                                                             \
             }                                                                                                          \

@@ -50,6 +50,11 @@ def sums(x: Array, y: Array | None = None) -> tuple[float, float]:
         return _folded(np.abs(terms)), _folded(np.square(terms))
 
 
+def finite(x: Array) -> bool:
+    """Whether every entry is finite."""
+    return math.isfinite(sums(x)[0]) or bool(np.isfinite(x).all())  # the sum of finite numbers may not be
+
+
 def _folded(terms: Values) -> float:
     whole = terms.size - terms.size % LANES
     lanes = np.add.reduce(terms[:whole].reshape(-1, LANES), axis=0)

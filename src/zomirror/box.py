@@ -23,6 +23,8 @@ class Box:
     upper: Array | float = np.inf
     reach: float = field(init=False, repr=False)
     """The largest |x_i| in the box, infinite when a side is open."""
+    unbounded: bool = field(init=False, repr=False)
+    """Whether the box is all of space."""
 
     def __post_init__(self) -> None:
         lower, upper = _side("lower", self.lower), _side("upper", self.upper)
@@ -39,6 +41,7 @@ class Box:
         if np.any(lower == np.inf) or np.any(upper == -np.inf):
             raise ArgumentError("expected lower < inf and upper > -inf: no point would be inside")
         object.__setattr__(self, "reach", float(max(np.abs(lower).max(), np.abs(upper).max())))
+        object.__setattr__(self, "unbounded", bool(np.isinf(lower).all() and np.isinf(upper).all()))
         object.__setattr__(self, "lower", lower if lower.ndim else float(lower))
         object.__setattr__(self, "upper", upper if upper.ndim else float(upper))
 
@@ -77,11 +80,6 @@ class Box:
     def outside(self, x: Array) -> Indices:
         """The coordinates of x that lie outside (NaN counts as outside)."""
         return np.flatnonzero(~((x >= self.lower) & (x <= self.upper)))
-
-    @property
-    def unbounded(self) -> bool:
-        """Whether the box is all of space."""
-        return bool(np.all(np.isinf(self.lower)) and np.all(np.isinf(self.upper)))
 
     def free(self, d: int) -> Indices | None:
         """The coordinates with lower < upper, or None when that is all of them."""

@@ -7,7 +7,6 @@ made of them. So nothing depends on how rows are grouped into blocks or who make
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
@@ -237,10 +236,9 @@ PART_BYTES = 1 << 19
 """Bits that are made at a time, in bytes; at least those of a row."""
 
 
-def _parts(rows: int, width: int) -> Iterator[tuple[int, int]]:
-    step = max(1, PART_BYTES // (32 * max(1, -(-width // 256))))
-    for low in range(0, rows, step):
-        yield low, min(low + step, rows)
+def _parts(rows: int, width: int) -> list[tuple[int, int]]:
+    step = PART_BYTES // (32 * (-(-width // 256) or 1)) or 1
+    return [(0, rows)] if rows <= step else [(low, min(low + step, rows)) for low in range(0, rows, step)]
 
 
 @lru_cache(maxsize=16)

@@ -121,7 +121,7 @@ def log1p(t: Array) -> Array:
 
 
 def _horner(terms: tuple[NDArray[Any], ...], at: Array) -> Array:
-    value = at * terms[0]
+    value: Array = at * terms[0]
     for term in terms[1:-1]:
         value += term
         value *= at

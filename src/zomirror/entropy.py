@@ -76,8 +76,8 @@ def entropy_step(x: Array, g: Array, equation: Equation, lower: Side, upper: Sid
     s = np.abs(z)
     s -= np.array(a, s.dtype)
     np.minimum(s, np.array(top, s.dtype), out=s)
-    on = s > 0
-    y = np.where(np.isnan(z), z, np.array(0, z.dtype))  # a gradient that is not a number is not to be hidden
+    on = (s > 0) & (s < math.inf)
+    y = np.where(s < math.inf, np.array(0, z.dtype), z)  # a pull that is not a finite number is not to be hidden
     # Where most coordinates are zero (the usual late iterate) the rest costs nothing.
     y[on] = np.copysign(_magnitude(s[on], b, d), z[on])
     np.copyto(y, lower, where=y < lower)
@@ -104,7 +104,7 @@ def _root(s: Array, b: float, d: float) -> Array:
     np.minimum(s, np.array(min(ceiling + float(beta) * expm1_ceiling, most), dtype), out=s)
     # Both starts are above the root: s/(1 + beta), and log1p(s/beta), whose quotient may overflow.
     with np.errstate(over="ignore"):
-        u = s / beta
+        u: Array = s / beta
     u = log(np.minimum(u, np.array(real.largest, dtype), out=u) + real.one)
     np.minimum(u, s / (beta + real.one), out=u)
     np.minimum(u, np.array(ceiling, dtype), out=u)

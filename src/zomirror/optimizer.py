@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array, Values
+from zomirror.arrays import Array, Values, finite
 from zomirror.box import Box
 from zomirror.checks import choice, nonnegative, positive_integer, seed_of, some, vector
 from zomirror.descent import Keeper, Kept, Method, Retreating, State
@@ -182,7 +182,7 @@ class Optimizer:
             self._give_up(Status.NONFINITE, bad)
             return
         moved = self.method.tell(self._state, query, told)
-        if not np.isfinite(moved.x).all():
+        if not finite(moved.x):
             self._give_up(Status.DIVERGED)
             return
         self.status, self._detail = Status.RUNNING, ""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array, Values
+from zomirror.arrays import Array, Values, finite
 from zomirror.checks import positive_integer, some
 from zomirror.errors import ArgumentError, BudgetError, OracleError, ZomirrorError
 from zomirror.query import Query
@@ -273,8 +273,7 @@ def checked_values(answer: Any, rows: int, first: int = 0) -> Values:
 
 def nonfinite_rows(values: Values) -> str:
     """`row 3` or `rows 1, 2 and 7 more` for the values that are NaN or infinite; empty when all are finite."""
-    finite = np.isfinite(values)
-    if finite.all():
+    if finite(values):
         return ""
-    bad = np.flatnonzero(~finite)
+    bad = np.flatnonzero(~np.isfinite(values))
     return f"{values[bad[0]]} in {some(bad, 'row')} of the batch"

@@ -8,7 +8,7 @@ make its own rows, and the answer does not depend on who made which.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, cast
@@ -108,7 +108,7 @@ class Stream:
             self.directions.fill(rows, self.key, self.t, 0, 1.0)
             return self.scatter(product(scaled, rows))
         total, strip = np.zeros(self.width, self.dtype), self._strip
-        spans = list(blocks(self.count, self.width, self.dtype, self.max_block_bytes))
+        spans = blocks(self.count, self.width, self.dtype, self.max_block_bytes)
         if len(spans) == self.count and strip < self.width:
             spans = [(0, self.count)]  # blocks of one row are added up row after row, and so are all rows at once
         for first in range(0, self.width, strip):
@@ -162,7 +162,7 @@ class Stream:
         large = self.width * self.dtype.itemsize > PATCH_BYTES and _in_columns(type(self.directions))
         return STRIP if large else max(1, self.width)
 
-    def _patches(self, rows: int, width: int) -> Iterator[tuple[int, int]]:
+    def _patches(self, rows: int, width: int) -> Sequence[tuple[int, int]]:
         """The rows that are made at a time."""
         return blocks(rows, width, self.dtype, PATCH_BYTES)
 
@@ -228,7 +228,7 @@ class Query:
         """Whether each row names the random draw it belongs to."""
         return self.segments[0].first_sample is not None
 
-    def blocks(self) -> Iterator[tuple[int, int]]:
+    def blocks(self) -> Sequence[tuple[int, int]]:
         """The (start, stop) of the blocks in which the rows are asked."""
         return blocks(len(self), self.d, self.dtype, self.max_block_bytes)
 
@@ -269,11 +269,12 @@ def scattered(moved: Array, free: Indices | None, d: int) -> Array:
     return full
 
 
-def blocks(count: int, width: int, dtype: np.dtype[Any], max_bytes: int) -> Iterator[tuple[int, int]]:
+def blocks(count: int, width: int, dtype: np.dtype[Any], max_bytes: int) -> Sequence[tuple[int, int]]:
     """Split `count` rows into blocks of at most `max_bytes` and MAX_BLOCK_ROWS (at least one row each)."""
-    step = max(1, min(MAX_BLOCK_ROWS, max_bytes // max(1, width * dtype.itemsize)))
-    for start in range(0, count, step):
-        yield start, min(start + step, count)
+    step = min(MAX_BLOCK_ROWS, max_bytes // (width * dtype.itemsize or 1)) or 1
+    if 0 < count <= step:
+        return ((0, count),)
+    return [(start, min(start + step, count)) for start in range(0, count, step)]
 
 
 @lru_cache

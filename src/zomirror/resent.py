@@ -6,21 +6,25 @@ is known to its thread (and to the threads that are given a copy of its context)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
 _account: ContextVar[Callable[[int], None] | None] = ContextVar("account", default=None)
 
 
-@contextmanager
-def accounted(account: Callable[[int], None]) -> Iterator[None]:
+class accounted:  # noqa: N801 - a context like contextlib's, without the cost of a generator
     """Have `account(rows)` called before rows of the batch under way are sent again; what it raises stops them."""
-    token = _account.set(account)
-    try:
-        yield
-    finally:
-        _account.reset(token)
+
+    __slots__ = ("_account", "_token")
+
+    def __init__(self, account: Callable[[int], None]) -> None:
+        self._account = account
+
+    def __enter__(self) -> None:
+        self._token = _account.set(self._account)
+
+    def __exit__(self, *error: object) -> None:
+        _account.reset(self._token)
 
 
 def send_again(rows: int) -> None:
