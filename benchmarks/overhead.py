@@ -135,7 +135,7 @@ def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[R
             fun = Timed(model, dtype)
             for method, make in presets.items():
                 # Small batches end sooner: they get more of them.
-                count = iterations * (1 if batches[method] == 200 else 5)
+                count = iterations * (1 if batches[method] == 200 else 10)
                 found.setdefault((dtype, method), []).append(run(fun, make(), count * (batches[method] + 1) + 1))
     for (dtype, method), taken in found.items():
         outside, inside, speed, wall, cpu, least = (statistics.median(part) for part in zip(*taken[1:], strict=True))
@@ -234,7 +234,7 @@ def main() -> None:
     found, state = [], machine()
     for name, model in networks(given):
         slow = Timed(model, "float32").d > 1_000
-        repeats, iterations = (2, 3 if slow else 20) if given.quick else (3, 5) if slow else (5, 40)
+        repeats, iterations = (2, 3 if slow else 20) if given.quick else (3, 20) if slow else (5, 40)
         for row in measure(name, model, repeats, iterations):
             found.append(row)
             aim = "" if row.limit is None else f"  (at most {row.limit:g})"
