@@ -245,27 +245,42 @@ ENTROPY_STEP(double, DBL_MAX, fabs, copysign)
 /* |x - y|_1 and |x - y|_2^2 in float64, or of x alone where y is NULL. Term i goes to sum i mod LANED, and the sums are
    folded in halves: an order that numpy can follow, and that needs no single long chain. */
 #define LANED 16
+typedef int64_t vector_word __attribute__((vector_size(32)));
+typedef float four_floats __attribute__((vector_size(16), aligned(4), may_alias));
+#define FOUR_float(p) __builtin_convertvector(*(const four_floats *)(p), vector_double)
+#define FOUR_double(p) (*(const vector_double *)(p))
+#define ADD_LANES(T, TERM)                                                                                             \
+    for (Py_ssize_t i = 0; i < whole; i += LANED)                                                                      \
+        _Pragma("GCC unroll 4") for (int k = 0; k < LANED / 4; k++) {                                                  \
+            const Py_ssize_t at = i + 4 * k;                                                                           \
+            const vector_double term = TERM;                                                                           \
+            sizes[k] += (vector_double)((vector_word)term & INT64_MAX);                                                \
+            squares[k] += term * term;                                                                                 \
+        }
 #define SUMS(T)                                                                                                        \
     WIDE static void sums_##T(double of[2], const T *restrict x, const T *restrict y, Py_ssize_t n)                    \
     {                                                                                                                  \
-        double sizes[LANED] = {0}, squares[LANED] = {0}, term[LANED];                                                  \
-        for (Py_ssize_t from = 0; from < n; from += LANED) {                                                           \
-            const Py_ssize_t size = LEAST(n - from, LANED);                                                            \
-            if (size < LANED)                                                                                          \
-                memset(term, 0, sizeof(term));                                                                         \
-            for (Py_ssize_t j = 0; j < size; j++)                                                                      \
-                term[j] = y ? (double)x[from + j] - (double)y[from + j] : (double)x[from + j];                         \
-            for (Py_ssize_t j = 0; j < LANED; j++) {                                                                   \
-                sizes[j] += fabs(term[j]);                                                                             \
-                squares[j] += term[j] * term[j];                                                                       \
-            }                                                                                                          \
+        vector_double sizes[LANED / 4] = {{0}}, squares[LANED / 4] = {{0}};                                            \
+        const Py_ssize_t whole = n - n % LANED;                                                                        \
+        if (y) {                                                                                                       \
+            ADD_LANES(T, FOUR_##T(x + at) - FOUR_##T(y + at))                                                          \
+        } else {                                                                                                       \
+            ADD_LANES(T, FOUR_##T(x + at))                                                                             \
         }                                                                                                              \
-        for (Py_ssize_t half = LANED / 2; half; half /= 2)                                                             \
-            for (Py_ssize_t j = 0; j < half; j++) {                                                                    \
-                sizes[j] += sizes[j + half];                                                                           \
-                squares[j] += squares[j + half];                                                                       \
+        double size[LANED], square[LANED];                                                                             \
+        memcpy(size, sizes, sizeof(size));                                                                             \
+        memcpy(square, squares, sizeof(square));                                                                       \
+        for (Py_ssize_t i = whole; i < n; i++) {                                                                       \
+            const double term = y ? (double)x[i] - (double)y[i] : (double)x[i];                                        \
+            size[i - whole] += fabs(term);                                                                             \
+            square[i - whole] += term * term;                                                                          \
+        }                                                                                                              \
+        for (int half = LANED / 2; half; half /= 2)                                                                    \
+            for (int j = 0; j < half; j++) {                                                                           \
+                size[j] += size[j + half];                                                                             \
+                square[j] += square[j + half];                                                                         \
             }                                                                                                          \
-        of[0] = sizes[0], of[1] = squares[0];                                                                          \
+        of[0] = size[0], of[1] = square[0];                                                                            \
     }
 BOTH(SUMS)
 

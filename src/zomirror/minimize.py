@@ -138,7 +138,7 @@ def _run(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -> 
         values = oracle(query)
         if refuse:
             values = np.where(np.isfinite(values), values, _refused(query, values))
-        optimizer.tell(values)
+        optimizer.take(values)
         if optimizer.status is not Status.RUNNING:
             return optimizer.status
         stop.between()

@@ -166,17 +166,18 @@ class Optimizer:
 
         But a method that has begun anew goes on from where it was before.
         """
-        query = self.query
-        told = checked_values(values, len(query))
+        told = checked_values(values, len(self.query))
         if self._ledger is not None:
             self._reserve()
             self._ledger.record(told)
             self._asked = False
-        self._take(query, told)
+        self.take(told)
         if self._run is not None and self._run.checkpoint_due:
             self._run.checkpoint(self.snapshot())
 
-    def _take(self, query: Query, told: Values) -> None:
+    def take(self, told: Values) -> None:
+        """What `tell` does with values that have been checked, where no run directory has to hear of them."""
+        query = self.query
         self.nfev += told.size
         if bad := nonfinite_rows(told):
             self._give_up(Status.NONFINITE, bad)
