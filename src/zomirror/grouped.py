@@ -188,7 +188,7 @@ class GroupMemory:
         if not isinstance(groups, Groups):
             raise ArgumentError("expected the query that ask() gave")
         at_x, ahead = values[: base.count], values[base.count : base.count + k]
-        f = float(np.mean(at_x))
+        f = float(at_x[0]) if base.count == 1 else float(np.mean(at_x))
         behind, span = (values[base.count + k :][:k], 2) if memory.central else (at_x, 1)
         y = (ahead - behind) / (span * moved.radius)
         if memory.central and len(rest) > 1:
