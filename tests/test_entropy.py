@@ -178,6 +178,22 @@ def test_a_gradient_that_is_not_finite_is_not_hidden(dtype: type[Any]) -> None:
         assert y[3:].tolist() == [bound, -bound]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("b", [1e16, 1e19, 1e25, 1e37, 1e149, 1e155, 1e200, 1e300])
+def test_a_strong_b_leaves_s_over_b(b: float, dtype: type[Any]) -> None:
+    z = np.array([1e-20, 1e-3, 1.0, 10.0], dtype)
+    with np.errstate(under="ignore", over="ignore"):
+        y = solve(z, 0.0, b, 1, -np.inf, np.inf)
+        np.testing.assert_allclose(y, z / dtype(b), rtol=4 * np.finfo(dtype).eps, atol=1e-37 if b > 1e16 else 0)
+
+
+@given(dtype=FLOATS, d=st.integers(1, 10**6), bound=st.floats(1e-6, 1e6), b=st.floats(1e-6, 1e12))
+def test_what_is_pulled_beyond_a_bound_ends_at_it(dtype: type[Any], d: int, bound: float, b: float) -> None:
+    side = float(dtype(bound))
+    y = solve(np.array([1e37, -1e37], dtype), 0.0, b, d, -side, side, side)
+    assert y.tolist() == [side, -side]
+
+
 def test_input_is_left_alone() -> None:
     z = np.linspace(-3, 3, 20)
     z.flags.writeable = False

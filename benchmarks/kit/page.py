@@ -24,11 +24,11 @@ average beside each table says how busy the machine was: on a busy one all of th
 ![Four pictures: overhead beside networks, cost per query and coordinate, memory, cost against peers](images/speed.png)
 """
 LOOPS = """`pip install` compiles the inner loops (`_kernels.c`) where it finds a C compiler and the headers of Python,
-and does without where it does not. They make and add up random signs without an array of signs, and
-take a mirror step in one pass, with an exp and a log made of operations that IEEE 754 rounds in one way. So numpy gives
-the same numbers bit for bit, which the tests compare, and a run may begin with them and go on without. `ZOMIRROR_KERNELS=0` in the environment
-does without them, when it installs and when it runs; `zomirror.kernels.compiled` is None then. An iteration of
-`zo_ada_expmd` beside a function that takes no time, in one run (`overhead.py`):
+and does without where it does not. They make and add up random signs without an array of signs, and take a mirror step
+in one pass, with an exp and a log made of operations that IEEE 754 rounds in one way. So numpy gives the same numbers
+bit for bit, which the tests compare, and a run may begin with them and go on without. `ZOMIRROR_KERNELS=0` in the
+environment does without them, when it installs and when it runs; `zomirror.kernels.compiled` is None then. An iteration
+of `zo_ada_expmd` beside a function that takes no time, in one run (`overhead.py`):
 """
 NARROW = """## What is rounded where
 

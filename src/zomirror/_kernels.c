@@ -2,7 +2,8 @@
 
    Nothing here is needed: kernels.py says what becomes of a machine without a compiler. Only operations that IEEE 754
    rounds in one way occur (no exp or log of the system, no fused multiply-add), each sum has one order, and
-   -ffp-contract=off keeps the compiler from changing either. Arrays come as contiguous buffers of float32 or float64, by their item size. */
+   -ffp-contract=off keeps the compiler from changing either. Arrays come as contiguous buffers of float32 or float64,
+   by their item size. */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
@@ -22,6 +23,8 @@
 #ifndef WIDE
 #define WIDE
 #endif
+
+_Static_assert(FLT_EVAL_METHOD == 0, "a float must be rounded as a float, or the numbers are not numpy's");
 
 /* As many numbers as a register of AVX2 holds; aligned like one of them. A byte of signs is one or two of these. */
 typedef float vector_float __attribute__((vector_size(32), aligned(4), may_alias));
@@ -85,7 +88,8 @@ BOTH(SUM_SIGNS)
    are those of elementary.py, which says why they are good. A float has MANTISSA bits after the point, and 2^k the
    bits (BIAS + k) << MANTISSA. */
 #define EXP_float 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2
-#define EXP_double 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, EXP_float
+#define EXP_double                                                                                                     \
+    1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, EXP_float
 #define LOG_float 2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3
 #define LOG_double 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13, 2.0 / 11, LOG_float
 #define HORNER(q, terms, at)                                                                                           \
@@ -160,6 +164,11 @@ typedef struct {
         if (beta == 0) {                                                                                               \
             for (Py_ssize_t i = 0; i < n; i++)                                                                         \
                 s[i] = expm1_##T(LEAST(s[i], ceiling)) / unit;                                                         \
+            return;                                                                                                    \
+        }                                                                                                              \
+        if (beta >= (T)MOST) {                                                                                         \
+            for (Py_ssize_t i = 0; i < n; i++)                                                                         \
+                s[i] /= b;                                                                                             \
             return;                                                                                                    \
         }                                                                                                              \
         for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
@@ -331,7 +340,9 @@ static PyObject *done(Given *given, int count, int fits)
         PyBuffer_Release(&given->of[i]);
     if (fits)
         Py_RETURN_NONE;
-    PyErr_SetString(PyExc_ValueError, "expected contiguous buffers of float32 or float64 whose sizes belong together");
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError,
+                        "expected contiguous buffers of float32 or float64 whose sizes belong together");
     return NULL;
 }
 
@@ -399,7 +410,8 @@ static int side(PyObject *given, Py_buffer *held, Py_ssize_t n, int size, float 
     }
     if (PyObject_GetBuffer(given, held, PyBUF_SIMPLE) == 0)
         return held->len == n * size;
-    PyErr_Clear();
+    if (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_BufferError))
+        PyErr_Clear();
     return 0;
 }
 
@@ -411,8 +423,8 @@ static PyObject *entropy_step(PyObject *self, PyObject *args)
     float narrow[2];
     double number[2];
     int size;
-    if (!PyArg_ParseTuple(args, "w*y*y*OOdddddi", OF(0), OF(1), OF(2), sides, sides + 1, &step.inverse, &step.eta, &step.a,
-                          &step.b, &step.top, &size))
+    if (!PyArg_ParseTuple(args, "w*y*y*OOdddddi", OF(0), OF(1), OF(2), sides, sides + 1, &step.inverse, &step.eta,
+                          &step.a, &step.b, &step.top, &size))
         return NULL;
     given.of[3].obj = given.of[4].obj = NULL;
     const int fits = alike(&given, 3, size) && side(sides[0], OF(3), given.n, size, narrow, number) &&
@@ -479,7 +491,7 @@ static int revision(PyObject *module)
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, revision}, {0, NULL}};
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_kernels", "The inner loops of the optimiser, compiled.", 0, methods, slots, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_kernels", "The inner loops of the optimiser, compiled.", 0, methods, slots, 0, 0, 0,
 };
 
 PyMODINIT_FUNC PyInit__kernels(void)

@@ -22,7 +22,7 @@ from zomirror.arrays import Array
 from zomirror.elementary import REALS, expm1, log, log1p
 
 WIDE = 16.5  # v = expm1(u)/d carries u's absolute error: beyond this u, float32 no longer gives 1e-6
-SLACK = 1e-3  # the cap stays above the equation's value at the bound, whatever the rounding
+ROOM, SLACK = 1e-6, 1e-3  # the cap stays above the equation's value at the bound, whatever the rounding
 Side = Array | float
 
 
@@ -34,8 +34,10 @@ class Limits(NamedTuple):
     expm1_ceiling: float
     """A little below that."""
     most: float
-    """The largest s: its square, and that of what a first u makes of it, is finite."""
+    """The largest s, and what is larger counts as that: its square, and that of what a first u makes of it, is finite.
+    Where beta is larger, u is nothing beside s."""
     steps: int
+    """Enough for every u below 100, where the answer is e^100 / d; in float64 at u = 600 it is good to 1e-4."""
 
 
 LIMITS = {np.dtype(np.float32): Limits(87.0, 6e37, 1e17, 3), np.dtype(np.float64): Limits(708.0, 3e307, 1e150, 4)}
@@ -53,9 +55,10 @@ class Equation(NamedTuple):
     @classmethod
     def within(cls, d: float, eta: float, l1: float, l2: float, reach: float) -> Equation:
         """Where no finite bound is larger than `reach`: what would end beyond it is clipped, and is not computed."""
-        b = l2 / eta
-        top = math.log1p(d * reach) + b * reach + SLACK if reach < math.inf else math.inf
-        return cls(d, eta, l1 / eta, b, top)
+        b, top = float(l2 / eta), math.inf
+        if reach < math.inf:
+            top = (math.log1p(d * reach) + b * reach) * (1 + ROOM) + SLACK
+        return cls(d, eta, l1 / eta, b, top if top < math.inf else math.inf)  # 0 inf is no number, and no cap
 
 
 def entropy_step(x: Array, g: Array, equation: Equation, lower: Side, upper: Side) -> Array:
@@ -86,7 +89,7 @@ def entropy_step(x: Array, g: Array, equation: Equation, lower: Side, upper: Sid
 
 
 def _magnitude(s: Array, b: float, d: float) -> Array:
-    """v > 0 with log1p(d v) + b v = s > 0; values beyond the dtype's range end near its largest."""
+    """v > 0 with log1p(d v) + b v = s > 0; values beyond the dtype's range end near its largest, over d."""
     v = _root(s.copy(), b, d)
     if s.dtype == np.float32 and (wide := s > WIDE).any():
         v[wide] = np.minimum(_root(s[wide].astype(np.float64), b, d), REALS[s.dtype].largest)
@@ -101,8 +104,11 @@ def _root(s: Array, b: float, d: float) -> Array:
         v = expm1(np.minimum(s, np.array(ceiling, dtype)))
         v /= np.array(d, dtype)
         return v
+    if beta >= most:
+        s /= np.array(b, dtype)
+        return s
     np.minimum(s, np.array(min(ceiling + float(beta) * expm1_ceiling, most), dtype), out=s)
-    # Both starts are above the root: s/(1 + beta), and log1p(s/beta), whose quotient may overflow.
+    # Both starts are above the root, but for rounding: s/(1 + beta), and log1p(s/beta), whose quotient may overflow.
     with np.errstate(over="ignore"):
         u: Array = s / beta
     u = log(np.minimum(u, np.array(real.largest, dtype), out=u) + real.one)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from zomirror.arrays import Array, Values
 from zomirror.checks import positive, positive_integer
 from zomirror.directions import Directions, Key, rademacher
+from zomirror.elementary import log
 from zomirror.errors import ArgumentError
 from zomirror.problem import Problem
 from zomirror.query import MAX_BLOCK_BYTES, Query, Segment, Stream
@@ -63,7 +65,13 @@ class EntropyRadius:
 
     def __call__(self, d: int, batch_size: int) -> float:
         """Nu for the entropy map with Rademacher directions."""
-        return math.sqrt(2 * math.e * (2 * math.log(max(d, 3)) - 1) / batch_size) / d
+        return math.sqrt(2 * math.e * (2 * _ln(max(d, 3)) - 1) / batch_size) / d
+
+
+@lru_cache
+def _ln(d: int) -> float:
+    """ln d, with the same bits on every machine."""
+    return float(log(np.array([float(d)]))[0])
 
 
 @dataclass(frozen=True, slots=True)

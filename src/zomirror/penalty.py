@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from zomirror.arrays import Array, sums
 from zomirror.checks import nonnegative
 
@@ -21,5 +23,5 @@ class ElasticNet:
 
     def __call__(self, x: Array) -> float:
         """h(x), summed in float64 whatever the dtype of x; beyond its range it is inf."""
-        size, square = sums(x)
+        size, square = sums(np.asarray(x))
         return (self.l1 * size if self.l1 else 0.0) + (0.5 * self.l2 * square if self.l2 else 0.0)

@@ -77,7 +77,7 @@ class Adaptive:
 
     def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> float:
         """alpha_{t+1}: it grows by what was moved."""
-        return memory * math.hypot(1, self.c * mirror.movement(x, x_next))
+        return memory * math.sqrt(1 + (self.c * mirror.movement(x, x_next)) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +109,4 @@ class ScaleFree:
         """alpha_{t+1}: it grows by what was moved."""
         if not memory and (eta <= self.floor or not mirror.movement(x, x_next)):
             return 0.0
-        return eta * math.hypot(1, self.c * mirror.movement(x, x_next))
+        return eta * math.sqrt(1 + (self.c * mirror.movement(x, x_next)) ** 2)
