@@ -253,12 +253,12 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
     x, table, bits = np.zeros(16), np.zeros((256, 8)), np.zeros(4, np.uint8)
     one, step = np.zeros(1), (16.0, 1.0, 0.1, 0.1, 2.0)
     wrong: list[Callable[[], object]] = [
-        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:3], table, 8),
-        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:2], table, 8),
-        lambda: _kernels.add_signs(np.zeros((2, 17)), x, bits, table, 8),
-        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits, table[:255], 8),
-        lambda: _kernels.add_signs(np.zeros((2, 16)), x[:0], bits, table, 8),
-        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits, table, 0),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:3], table, 1.0, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:2], table, 1.0, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 17)), x, bits, table, 1.0, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits, table[:255], 1.0, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x[:0], bits, table, 1.0, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits, table, 1.0, 0),
         lambda: _kernels.sum_signs(x, x[:2], bits[:3], table, 8),
         lambda: _kernels.sum_signs(x, x[:0], bits, table, 8),
         lambda: _kernels.sum_signs(x, x[:2], bits, table, 2),

@@ -31,24 +31,26 @@ typedef float vector_float __attribute__((vector_size(32), aligned(4), may_alias
 typedef double vector_double __attribute__((vector_size(32), aligned(8), may_alias));
 #define LANES(T) ((Py_ssize_t)(sizeof(vector_##T) / sizeof(T)))
 
-/* The signs of columns j .. j + LANES - 1 in a row of bits, times the scale that is in the table. */
+/* The signs of columns j .. j + LANES - 1 in a row of bits: +1 or -1, from the table of those of each byte. */
 #define SIGNS(T, bits, j) (*(const vector_##T *)(table + 8 * (bits)[(j) / 8] + (j) % 8))
 #define SIGN(bits, j) table[8 * (bits)[(j) / 8] + (j) % 8]
 
 #define BOTH(KERNEL) KERNEL(float) KERNEL(double)
 
-/* out_ij = base_j + the sign of row i and column j, scaled. */
+/* out_ij = base_j + scale times the sign of row i and column j. */
 #define ADD_SIGNS(T)                                                                                                   \
     WIDE static void add_signs_##T(T *restrict out, const T *restrict base, const uint8_t *restrict bits,              \
-                                   Py_ssize_t stride, const T *restrict table, Py_ssize_t rows, Py_ssize_t d)          \
+                                   Py_ssize_t stride, const T *restrict table, Py_ssize_t rows, Py_ssize_t d,          \
+                                   double scale)                                                                       \
     {                                                                                                                  \
         const Py_ssize_t whole = d - d % 8;                                                                            \
+        const T by = (T)scale;                                                                                         \
         for (Py_ssize_t i = 0; i < rows; i++, out += d, bits += stride) {                                              \
             for (Py_ssize_t j = 0; j < whole; j += 8)                                                                  \
                 for (Py_ssize_t k = j; k < j + 8; k += LANES(T))                                                       \
-                    *(vector_##T *)(out + k) = SIGNS(T, bits, k) + *(const vector_##T *)(base + k);                    \
+                    *(vector_##T *)(out + k) = by * SIGNS(T, bits, k) + *(const vector_##T *)(base + k);               \
             for (Py_ssize_t j = whole; j < d; j++)                                                                     \
-                out[j] = SIGN(bits, j) + base[j];                                                                      \
+                out[j] = by * SIGN(bits, j) + base[j];                                                                 \
         }                                                                                                              \
     }
 BOTH(ADD_SIGNS)
@@ -369,14 +371,15 @@ static int signs_fit(Given *given, int size, Py_ssize_t rows, Py_ssize_t d)
 static PyObject *add_signs(PyObject *self, PyObject *args)
 {
     Given given;
+    double scale;
     int size;
-    if (!PyArg_ParseTuple(args, "w*y*y*y*i", OF(0), OF(1), OF(2), OF(3), &size))
+    if (!PyArg_ParseTuple(args, "w*y*y*y*di", OF(0), OF(1), OF(2), OF(3), &scale, &size))
         return NULL;
     const Py_ssize_t d = alike(&given, 1, size) ? LEN(1) / size : 0, rows = d ? LEN(0) / LEN(1) : 0;
     const int fits = signs_fit(&given, size, rows, d) && LEN(0) == rows * LEN(1);
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
-        CALL(add_signs, AT(0), AT(1), AT(2), LEN(2) / rows, AT(3), rows, d);
+        CALL(add_signs, AT(0), AT(1), AT(2), LEN(2) / rows, AT(3), rows, d, scale);
         Py_END_ALLOW_THREADS;
     }
     return done(&given, 4, fits);
@@ -476,7 +479,7 @@ static PyObject *fill_words(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"words", fill_words, METH_VARARGS, "words(out, key0, key1, counter0, counter1, counter2, counter3)"},
-    {"add_signs", add_signs, METH_VARARGS, "add_signs(out, base, bits, table, itemsize)"},
+    {"add_signs", add_signs, METH_VARARGS, "add_signs(out, base, bits, table, scale, itemsize)"},
     {"sum_signs", sum_signs, METH_VARARGS, "sum_signs(total, weights, bits, table, itemsize)"},
     {"entropy_step", entropy_step, METH_VARARGS,
      "entropy_step(y, x, g, lower, upper, inverse, eta, a, b, top, itemsize)"},
