@@ -15,6 +15,7 @@ from zomirror.directions import key_of
 from zomirror.grouped import Remembered
 from zomirror.losses import Hinge
 from zomirror.refine import Refinement
+from zomirror.settle import Stretch
 from zomirror.survey import DOUBT, SHARE, SURVEY, Course, Pruned
 
 D = 60
@@ -29,7 +30,8 @@ def problem(l1: float = 0.1, box: zm.Box | None = None) -> zm.Problem:
 def surveying(x: Any, place: zm.Problem, *, sd: float = 0.0, best: Any = None, **course: Any) -> zm.State:
     """A state whose next batch is a survey."""
     memory = Remembered(np.zeros(D), radius=1e-5, sd=sd)
-    known = Course(memory, x if best is None else best, Refinement.blank(20), stage=SURVEY, **course)
+    best = x if best is None else best
+    known = Course(memory, best, Refinement.blank(20), Stretch.blank(x), stage=SURVEY, **course)
     return zm.State(place, KEY, 7, x, known, 2.0)
 
 

@@ -25,6 +25,8 @@ PAIRS = 8
 """How many steps L-BFGS remembers."""
 NEW = 0.3
 """The part of the chosen coordinates that may be zero so far."""
+CLOSE = 1e-5
+"""A first direction this short, in units of the scale of x, is not tried shorter."""
 SMALL = 1e-2
 """Entries below this part of the largest are not chosen."""
 
@@ -63,6 +65,12 @@ class Refinement:
         """x moved along the direction."""
         return Query((Segment(x, len(ALPHAS), Line(self, problem)),))
 
+    def shorter(self, scale: float) -> Refinement | None:
+        """To be tried again much closer to x; None if L-BFGS chose how far to look, or if it is close already."""
+        if self.pairs or float(np.abs(self.direction).max()) <= CLOSE * scale:
+            return None
+        return replace(self, direction=min(ALPHAS) * self.direction)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
@@ -83,11 +91,11 @@ class Line:
             row[:] = self.problem.box.project(row)
 
 
-def begun(blank: Refinement, x: Array, w: Array, problem: Problem) -> Refinement:
+def begun(blank: Refinement, x: Array, w: Array, problem: Problem, small: float = SMALL) -> Refinement:
     """With the largest entries of x chosen, and some zeros that the memory w of the gradient would move."""
     free = np.arange(x.size) if problem.free is None else problem.free
     size, most = np.abs(x[free]).astype(np.float64), blank.chosen.size
-    support = np.flatnonzero(size > SMALL * size.max(initial=0.0))
+    support = np.flatnonzero(size > small * size.max(initial=0.0))
     support = support[np.argsort(-size[support], kind="stable")[: most - int(NEW * most)]]
     pull = np.abs(w).astype(np.float64)
     pull[support] = 0

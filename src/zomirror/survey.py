@@ -28,7 +28,8 @@ from zomirror.errors import ArgumentError
 from zomirror.grouped import GroupMemory, Remembered
 from zomirror.problem import Problem
 from zomirror.query import Query, Segment, scattered
-from zomirror.refine import Refinement, aimed, begun
+from zomirror.refine import SMALL, Refinement, aimed, begun
+from zomirror.settle import Stretch
 
 SHARE, NOISY_SHARE = 0.25, 0.75
 """What f may rise by when x is pruned, as a part of the penalty saved. Noise leaves behind many small entries that f
@@ -46,6 +47,8 @@ SLOW = 0.2
 """A refinement begins when the descent gains less than this part of the penalty from one survey to the next."""
 ROUNDS, WORTH = 3, 1e-5
 """It goes on for so many rounds, and then while each query gains this part of the penalty."""
+POLISHED = 1e-11
+"""As WORTH, where the descent is known to be at rest: its own queries would gain less."""
 DOUBT = 4.0
 """A difference of F below so many standard deviations of the noise says nothing."""
 ASKED = 4
@@ -63,6 +66,8 @@ class Course:
     descent: Remembered
     best: Array
     refinement: Refinement
+    stretch: Stretch
+    """The last batches of a noisy descent."""
     f: float = math.inf
     """f at the best point."""
     least: float = math.inf
@@ -79,6 +84,8 @@ class Course:
     """Surveys to come before the next refinement."""
     failed: int = 0
     """Refinements in a row that were not worth it."""
+    worth: float = WORTH
+    """What a query of the refinement must gain for it to go on, as a part of the penalty."""
     ceiling: float = math.inf
     """F above this is a step that went astray; infinite before the first step has shown what is much."""
 
@@ -109,7 +116,7 @@ class Surveyed:
     be compared.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     """As of a GroupMemory."""
 
     descent: MirrorDescent
@@ -141,7 +148,7 @@ class Surveyed:
         """The descent's first state."""
         state = self.descent.init(x0, problem, key)
         blank = Refinement.blank(max(1, min(self.refined, state.memory.w.size)))
-        return replace(state, memory=Course(state.memory, x0, blank))
+        return replace(state, memory=Course(state.memory, x0, blank, Stretch.blank(x0)))
 
     def ask(self, state: State) -> Query:
         """The descent's query, or now and then that of a survey or of a refinement."""
@@ -168,6 +175,8 @@ class Surveyed:
             course = _noted(course, moved.last.x, moved.last.f, total, len(values))
         if total > course.ceiling:
             return replace(moved, x=course.best, pace=2 * state.pace, memory=course)
+        if moved.last is not None and course.descent.central:
+            course = replace(course, stretch=course.stretch.met(moved.x, total))
         if course.ceiling == math.inf and moved.pace > 0:
             course = replace(course, ceiling=total + ASTRAY * self.scale * moved.pace)
         asked = course.asked + len(values)
@@ -181,6 +190,11 @@ class Surveyed:
         if state.problem.stochastic or course.least == math.inf:
             return None
         return Kept(course.best, course.f, course.least, DOUBT * course.descent.sd)
+
+    def polished(self, course: Course, problem: Problem) -> Course:
+        """About to be refined at its best point for as long as that gains anything."""
+        course = replace(course, descent=replace(course.descent, f=course.f))
+        return _refined(course, course.best, problem, POLISHED) if self.refined else course
 
     def _prunings(self, state: State) -> list[Segment]:
         x, problem = state.x, state.problem
@@ -204,11 +218,16 @@ class Surveyed:
         free = problem.d if problem.free is None else problem.free.size
         if f + h > course.least + SLACK * h + DOUBT * sd and course.waited >= max(self.every, WAIT * free):
             x, f, pace, course = course.best, course.f, 2 * pace, replace(course, waited=0)
+            course = replace(course, stretch=course.stretch.next(longer=False))
+        if course.stretch.over:
+            settled = course.stretch.settled(DOUBT * sd)
+            x, pace = (problem.box.project(course.stretch.mean), 2 * pace) if settled else (x, pace)
+            x.flags.writeable = False
+            course = replace(course, stretch=course.stretch.next(longer=settled))
         slow = course.since - course.least <= SLOW * h
         course = replace(course, descent=replace(course.descent, f=f), asked=0, since=course.least, stage=DESCEND)
         if self.refined and slow and not course.rest and not course.descent.central:
-            chosen = begun(Refinement.blank(course.refinement.chosen.size), x, course.descent.w, problem)
-            course = replace(course, refinement=chosen, stage=SLOPES if chosen.count else DESCEND)
+            course = _refined(course, x, problem, WORTH)
         course = replace(course, rest=max(0, course.rest - 1))
         return State(problem, state.key, state.t + 1, x, course, pace, last)
 
@@ -227,12 +246,16 @@ class Surveyed:
         totals = [float(f) + problem.penalty(query.points(j, j + 1)[0]) for j, f in enumerate(values)]
         j = int(np.argmin(totals))
         gain, rows = r.total - totals[j], r.count + 1 + len(values)
+        last = Measured(x, course.descent.f, math.nan, math.nan)
         if gain > 0:
             x, f = query.points(j, j + 1)[0], float(values[j])
             x.flags.writeable = False
             course = _noted(course, x, f, totals[j], len(values))
             course = replace(course, descent=replace(course.descent, f=f))
-            worth = r.rounds < ROUNDS or gain >= WORTH * rows * problem.penalty(x)
+            enough = max(course.worth * rows * problem.penalty(x), DOUBT * course.descent.sd)
+            worth = r.rounds < ROUNDS or gain >= enough
+        elif course.worth == POLISHED and (shorter := r.shorter(self.scale)) is not None:
+            return replace(state, t=state.t + 1, memory=replace(course, refinement=shorter), last=last)
         else:
             worth = r.pairs > 0
             r = replace(r, pairs=0, rounds=0)
@@ -243,6 +266,13 @@ class Surveyed:
             course = replace(course, asked=0, since=course.least, rest=2**failed - 1, failed=failed, stage=DESCEND)
         last = Measured(x, course.descent.f, math.nan, math.nan)
         return replace(state, t=state.t + 1, x=x, memory=course, last=last)
+
+
+def _refined(course: Course, x: Array, problem: Problem, worth: float) -> Course:
+    """About to be refined at x, if any coordinate matters there."""
+    small = SMALL if worth == WORTH else 0.0  # at rest, small entries are what is left to mend
+    chosen = begun(Refinement.blank(course.refinement.chosen.size), x, course.descent.w, problem, small)
+    return replace(course, refinement=chosen, worth=worth, stage=SLOPES if chosen.count else DESCEND)
 
 
 def _times(course: Course) -> int:
