@@ -11,7 +11,7 @@ import pytest
 import zomirror as zm
 from zomirror.errors import ArgumentError
 from zomirror.query import Query, Segment
-from zomirror.refine import ALPHAS, PAIRS, Refinement, _lbfgs, aimed, begun
+from zomirror.refine import ALPHAS, CLOSE, PAIRS, Refinement, _lbfgs, aimed, begun
 
 D = 30
 
@@ -41,6 +41,8 @@ def test_the_largest_entries_are_chosen_and_the_zeros_that_would_move() -> None:
     w[[1, 3, 9]] = 0.05, 5.0, -0.3
     chosen = begun(Refinement.blank(10), x, w, problem())
     assert chosen.chosen[: chosen.count].tolist() == [3, 8, 9]
+    every = begun(Refinement.blank(10), x, w, problem(), small=0.0)
+    assert every.chosen[: every.count].tolist() == [3, 8, 9, 20], "small entries only where they are asked for"
     assert begun(Refinement.blank(10), np.zeros(D), np.zeros(D), problem()).count == 0
     most = begun(Refinement.blank(10), np.linspace(0.5, 1, D), np.full(D, 9.0), problem())
     assert most.count == 10
@@ -86,6 +88,16 @@ def test_a_line_holds_signs_and_sides() -> None:
     assert (rows[0] == 0).sum() > 0, "an entry that would stops at zero"
     off = np.setdiff1d(np.arange(D), chosen.chosen[: chosen.count])
     assert (rows[:, off] == x[off]).all()
+
+
+def test_a_first_direction_is_tried_shorter_until_it_is_close_to_x() -> None:
+    blank = Refinement.blank(4)
+    long = replace(blank, direction=np.array([0.1, -0.2, 0.0, 0.0]))
+    shorter = long.shorter(1.0)
+    assert shorter is not None
+    np.testing.assert_allclose(shorter.direction, min(ALPHAS) * long.direction)
+    assert replace(long, pairs=1).shorter(1.0) is None, "L-BFGS knows how far to look"
+    assert long.shorter(0.21 / CLOSE) is None
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.01])
@@ -137,5 +149,10 @@ def test_the_default_polishes_a_curved_valley() -> None:
 
     result = zm.minimize(f, np.zeros(100), l1=0.005, budget=6000, rng=0)
     assert result.fun < 0.16326
+    longer = zm.minimize(f, np.zeros(100), l1=0.005, budget=12_000, rng=0)
+    x, h = longer.x, 1e-6
+    slope = (f(x + h * np.eye(100)) - f(x - h * np.eye(100))) / (2 * h)
+    off = np.where(x == 0, np.maximum(np.abs(slope) - 0.005, 0), slope + 0.005 * np.sign(x))
+    assert np.abs(off).max() < 1e-5, "what the descents that came to nothing have left is mended to the end"
     surveyed = zm.Surveyed(zm.zo_group_expmd(batch_size=20, floor=0.005), refined=0)
     assert result.fun < zm.minimize(f, np.zeros(100), l1=0.005, budget=6000, rng=0, method=surveyed).fun

@@ -12,8 +12,8 @@ import pytest
 
 import zomirror as zm
 from zomirror.directions import key_of
-from zomirror.restart import BACK, FALL, LEAST, PAUSE, SHORT, Attempt, Attempts
-from zomirror.survey import Course
+from zomirror.restart import BACK, FALL, FULL_FALL, LEAST, NEARER, PAUSE, SHORT, Attempt, Attempts
+from zomirror.survey import POLISHED, SLOPES, Course
 
 D = 40
 KEY = key_of(11)
@@ -71,11 +71,11 @@ def test_rest_is_half_as_many_queries_without_a_clear_fall(d: int, pause: float)
     h = place.penalty(best)
     attempt: Attempt = method(np.zeros(d)).init(np.zeros(d), place, KEY).memory.current
     for age, length in ((100, pause), (10_000, 10_000 * PAUSE)):
-        fell = at(attempt, age, least=3.0, best=best).judged(place, 1.0)
+        fell = at(attempt, age, least=3.0, best=best).judged(place, 1.0, FALL)
         assert (fell.mark, fell.due) == (3.0, age + length)
-        assert at(fell, age + 1, least=3.0 - 0.9 * FALL * h).judged(place, 1.0).due == fell.due, "not clearly"
-        assert at(fell, age + 1, least=3.0 - 1.1 * FALL * h).judged(place, 1.0).due > fell.due
-        assert at(attempt, age, least=3.0, best=best).judged(place, SHORT).due == age + length * SHORT
+        assert at(fell, age + 1, least=3.0 - 0.9 * FALL * h).judged(place, 1.0, FALL).due == fell.due, "not clearly"
+        assert at(fell, age + 1, least=3.0 - 1.1 * FALL * h).judged(place, 1.0, FALL).due > fell.due
+        assert at(attempt, age, least=3.0, best=best).judged(place, SHORT, FALL).due == age + length * SHORT
 
 
 def test_a_penalty_that_cannot_be_saved_does_not_count() -> None:
@@ -83,8 +83,8 @@ def test_a_penalty_that_cannot_be_saved_does_not_count() -> None:
     place = zm.Problem(D, np.dtype(np.float64), zm.ElasticNet(0.05), zm.Box(1.0, 2.0))
     best = np.where(np.arange(D) < 10, 1.1, 1.0)
     attempt: Attempt = method(best, bounds=(1, 2)).init(best, place, KEY).memory.current
-    fell = at(attempt, 100, least=3.0, best=best).judged(place, 1.0)
-    assert at(fell, 101, least=3.0 - 1.1 * FALL * 0.05).judged(place, 1.0).due > fell.due
+    fell = at(attempt, 100, least=3.0, best=best).judged(place, 1.0, FALL)
+    assert at(fell, 101, least=3.0 - 1.1 * FALL * 0.05).judged(place, 1.0, FALL).due > fell.due
 
 
 def problem() -> zm.Problem:
@@ -116,7 +116,8 @@ def test_the_better_of_two_goes_on_when_the_new_one_rests_or_had_as_many_queries
     whole = method(x0)
     start = whole.init(x0, problem(), KEY)
     blank: Attempt = start.memory.current
-    old = replace(at(blank, 2_000, least=5.0), x=np.full(D, -0.5), pace=3.0, mark=5.2, due=1_900)
+    best = np.where(np.arange(D) < 10, -0.5, np.where(np.arange(D) < 20, 1e-4, 0.0))
+    old = replace(at(blank, 2_000, least=5.0, best=best), x=np.full(D, -0.6), pace=3.0, mark=5.2, due=1_900)
     new = replace(at(blank, age, least=least), x=np.full(D, 0.75), pace=2.0, mark=least, due=due)
     attempts = whole._turned(Attempts(x0, new, old, begun=1), start)
     assert attempts.current.x[0] == {"new": 0.75, "old": -0.5}[goes_on]
@@ -124,27 +125,52 @@ def test_the_better_of_two_goes_on_when_the_new_one_rests_or_had_as_many_queries
     if goes_on == "old":
         assert attempts.current.due == 2_000 + age // 4
         assert attempts.best.least == 5.0
+        course = attempts.current.course
+        assert (course.stage, course.worth) == (SLOPES, POLISHED), "its best point is polished first"
+        assert course.refinement.count == 20, "small entries too"
 
 
-def test_a_new_descent_starts_at_x0_and_then_at_half_of_the_best_point() -> None:
-    x0 = np.full(D, 0.25)
-    best = np.where(np.arange(D) < 10, 0.5, 0.0)
-    whole = method(x0)
-    start = whole.init(x0, problem(), KEY)
-    known = replace(start.memory.current.course.descent, radius=1e-4, sd=1e-9, w=np.ones(D))
-    blank = replace(start.memory.current, course=replace(start.memory.current.course, descent=known, best=best))
+@pytest.mark.parametrize(
+    ("start", "lower", "kinds"),
+    [(0.25, -1.0, ["near", "x0", "half"]), (0.0, -1.0, ["x0", "half"]), (0.1, 0.1, ["x0", "half"])],
+)
+def test_new_descents_start_nearer_to_0_at_x0_and_at_half_of_the_best_point_by_turns(
+    start: float, lower: float, kinds: list[str]
+) -> None:
+    x0, zero = np.full(D, start), max(lower, 0.0)
+    best = np.where(np.arange(D) < 10, 0.5, zero)
+    place = zm.Problem(D, np.dtype(np.float64), zm.ElasticNet(0.05), zm.Box(lower, 1.0))
+    whole = method(x0, bounds=(lower, 1.0))
+    state = whole.init(x0, place, KEY)
+    known = replace(state.memory.current.course.descent, radius=1e-4, sd=1e-9, w=np.ones(D))
+    blank = replace(state.memory.current, course=replace(state.memory.current.course, descent=known, best=best))
     rested = replace(at(blank, 3_000, least=5.0), mark=5.0, due=2_900)
     nothing = at(blank, 0, least=math.inf)
-    first = whole._turned(Attempts(x0, rested, nothing), start)
-    assert first.current.x.tobytes() == x0.tobytes()
-    assert (first.begun, first.aside, first.current.age, first.current.least) == (1, rested, 0, math.inf)
-    descent = first.current.course.descent
-    assert (descent.radius, descent.sd, bool(descent.w.any())) == (1e-4, 1e-9, False), "only the noise is known"
-    second = whole._turned(Attempts(x0, rested, nothing, begun=1), start)
-    assert np.count_nonzero(second.current.x) == 5
-    assert set(np.flatnonzero(second.current.x)) < set(range(10))
-    elsewhere = whole._turned(Attempts(x0, rested, nothing, begun=1), replace(start, t=8))
-    assert elsewhere.current.x.tobytes() != second.current.x.tobytes(), "another half each time"
+    for begun in range(2 * len(kinds)):
+        after = whole._turned(Attempts(x0, rested, nothing, begun=begun), state)
+        assert (after.begun, after.aside, after.current.age, after.current.least) == (begun + 1, rested, 0, math.inf)
+        descent = after.current.course.descent
+        assert (descent.radius, descent.sd, bool(descent.w.any())) == (1e-4, 1e-9, False), "only the noise is known"
+        match kinds[begun % len(kinds)]:
+            case "near":
+                np.testing.assert_allclose(after.current.x, zero + NEARER * (x0 - zero))
+            case "x0":
+                assert after.current.x.tobytes() == x0.tobytes()
+            case "half":
+                kept = np.flatnonzero(after.current.x != zero)
+                assert set(kept) < set(range(10)) or lower > 0
+                elsewhere = whole._turned(Attempts(x0, rested, nothing, begun=begun), replace(state, t=8))
+                assert elsewhere.current.x.tobytes() != after.current.x.tobytes(), "another half each time"
+
+
+def test_a_descent_from_a_full_start_is_at_rest_sooner() -> None:
+    place = problem()
+    x0 = np.full(D, 0.25)
+    blank = method(x0).init(x0, place, KEY).memory
+    assert blank.fall(place) == FULL_FALL
+    assert replace(blank, start=np.zeros(D)).fall(place) == FALL
+    corner = zm.Problem(D, np.dtype(np.float64), zm.ElasticNet(0.05), zm.Box(0.25, 1.0))
+    assert blank.fall(corner) == FALL, "nearer to 0 is nothing in the box"
 
 
 def test_half_of_a_point_stays_in_the_box() -> None:
@@ -153,7 +179,7 @@ def test_half_of_a_point_stays_in_the_box() -> None:
     boxed = zm.Problem(D, np.dtype(np.float64), zm.ElasticNet(0.05), zm.Box(0.1, 1.0))
     start = whole.init(x0, boxed, KEY)
     rested = replace(at(start.memory.current, 3_000, least=5.0), mark=5.0, due=2_900)
-    attempts = Attempts(x0, rested, at(rested, 0, least=math.inf), begun=1)
+    attempts = Attempts(x0, rested, at(rested, 0, least=math.inf), begun=2)
     assert sorted(set(whole._turned(attempts, start).current.x)) == [0.1, 0.5]
 
 
@@ -173,7 +199,8 @@ def test_among_many_basins_a_better_one_is_found() -> None:
         alone = method(x0, 0.002).surveyed
         ends[seed] = [zm.minimize(f, x0, budget=12_000, method=m, **settings).fun for m in (alone, None)]
     gains = [one / many for one, many in ends.values()]
-    assert min(gains) > 0.97, "little is lost where the first descent would still have gained with the others' queries"
+    assert min(gains) > 0.8, "the one that was ahead at the time need not be the one that would have ended lower"
+    assert float(np.median(gains)) > 0.97, "little is lost where the others' queries would have gained a little too"
     assert max(gains) > 1.5
     assert float(np.exp(np.mean(np.log(gains)))) > 1.1
 

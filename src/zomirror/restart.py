@@ -3,13 +3,16 @@
 A descent ends in some basin, and which one is decided in its first batches. Beside a network the basins differ by
 factors, so a descent at rest is set aside and another one has its turn:
 
-    at rest     when F has not fallen by a fiftieth of the penalty for half as many queries as the descent had had
-    begin       at x0, where other groups lead elsewhere; every second time at the best point, half of its entries zero,
-                and always there if every coordinate is a group of its own
+    at rest     when F has not fallen by a tenth of the penalty for half as many queries as the descent had had; by a
+                fiftieth, where x0 is the point of the box nearest to 0
+    begin       by turns a quarter of the way from that point to x0, at x0, where other groups lead elsewhere, and at
+                the best point, half of its entries zero; always there if every coordinate is a group of its own
     go on       with the better of the two, when the new one is at rest too or has had as many queries as the old one
 
-A new descent that lost is dropped, and the old one has a quarter as many queries before the next. So a descent that
-goes on falling is not disturbed, and one that is done spends what is left of the budget on looking elsewhere.
+A new descent that lost is dropped, and the old one is polished and has a quarter as many queries before the next. So a
+descent that goes on falling is not disturbed, and one that is done spends what is left of the budget on looking
+elsewhere. From a start full of entries most of them have to go, and which ones stay is a matter of chance: a start with
+less in it leads elsewhere more surely than other groups do, and it pays to look soon.
 """
 
 from __future__ import annotations
@@ -26,17 +29,19 @@ from zomirror.problem import Problem
 from zomirror.query import Query
 from zomirror.survey import DESCEND, WAIT, Course, Surveyed
 
-FALL = 0.02
-"""F has clearly fallen when it is lower by this part of the penalty."""
+FALL, FULL_FALL = 0.02, 0.1
+"""F has clearly fallen when it is lower by this part of the penalty: the second unless x0 is as near to 0 as can be."""
 PAUSE, LEAST = 0.5, 1_000
 """A descent is at rest when F has not clearly fallen for this part of the queries it had had, and for so many."""
 BACK = 2 * WAIT
 """And for so many queries for each free coordinate: twice as long as it may take to go back where F has risen."""
 SHORT = 0.5
 """A fall of a descent that another one was set aside for postpones its rest by this part of that only."""
+NEARER = 0.25
+"""How far from the point of the box nearest to 0 to x0 a descent begins that is to keep less."""
 HALVES = 1 << 62
 """Added to t: what is set to zero is drawn apart from the groups of iteration t."""
-REVISION = 0
+REVISION = 1
 """Raised whenever the same values lead it to other points."""
 
 
@@ -59,10 +64,10 @@ class Attempt:
         """F at its best point."""
         return self.course.least
 
-    def judged(self, problem: Problem, patience: float) -> Attempt:
+    def judged(self, problem: Problem, patience: float, fall: float) -> Attempt:
         """Due later if F has clearly fallen."""
         best, h = self.course.best, problem.penalty
-        if self.least < self.mark - FALL * (h(best) - h(problem.box.project(np.zeros_like(best)))):
+        if self.least < self.mark - fall * (h(best) - h(_nearest(best, problem))):
             pause = max(LEAST, BACK * self.course.descent.w.size, PAUSE * self.age)
             return replace(self, mark=self.least, due=self.age + int(patience * pause))
         return self
@@ -89,6 +94,17 @@ class Attempts:
     def alone(self) -> bool:
         """Whether nothing is set aside."""
         return self.aside.least == math.inf
+
+    def starts(self, problem: Problem) -> tuple[Array, ...]:
+        """Where to begin by turns: x0, and before that nearer to 0, unless x0 is as near as can be."""
+        nearest = _nearest(self.start, problem)
+        near: Array = problem.box.project(nearest + self.start.dtype.type(NEARER) * (self.start - nearest))
+        near.flags.writeable = False
+        return (self.start,) if np.array_equal(near, self.start) else (near, self.start)
+
+    def fall(self, problem: Problem) -> float:
+        """The part of the penalty by which F must fall for a descent not to be at rest."""
+        return FALL if np.array_equal(self.start, _nearest(self.start, problem)) else FULL_FALL
 
     @property
     def best(self) -> Course:
@@ -130,7 +146,7 @@ class Restarted:
         attempts = replace(attempts, current=now)
         if now.course.stage == DESCEND and not now.course.asked and not now.course.descent.central:
             # A survey has been made, and what it found worth refining is refined.
-            now = now.judged(state.problem, 1.0 if attempts.alone else SHORT)
+            now = now.judged(state.problem, 1.0 if attempts.alone else SHORT, attempts.fall(state.problem))
             attempts = self._turned(replace(attempts, current=now), moved)
         if attempts.best is not attempts.current.course and moved.last is not None:
             # How nearly stationary a descent is that may be dropped says nothing about the point that is kept.
@@ -140,7 +156,7 @@ class Restarted:
     def withdrawn(self, state: State) -> State | None:
         """Without the descent that has just met a value that is not finite; None if there is no other one."""
         attempts: Attempts = state.memory
-        return None if attempts.alone else _taken(_lost(attempts), replace(state, t=state.t + 1))
+        return None if attempts.alone else _taken(self._lost(attempts, state.problem), replace(state, t=state.t + 1))
 
     def kept(self, state: State) -> Kept | None:
         """The best point of all descents."""
@@ -153,12 +169,16 @@ class Restarted:
         if not attempts.alone:
             if not rests and now.age < aside.age:
                 return attempts
-            return replace(attempts, aside=aside.unborn) if now.least < aside.least else _lost(attempts)
+            if now.least < aside.least:
+                return replace(attempts, aside=aside.unborn)
+            return self._lost(attempts, state.problem)
         if not rests:
             return attempts
         begun = attempts.begun + 1
-        again = begun % 2 and now.course.descent.w.size > self.surveyed.estimator.batch_size
-        x = attempts.start if again else _halved(now.course.best, state)
+        grouped = now.course.descent.w.size > self.surveyed.estimator.batch_size
+        starts = attempts.starts(state.problem) if grouped else ()
+        turn = attempts.begun % (len(starts) + 1)
+        x = starts[turn] if turn < len(starts) else _halved(now.course.best, state)
         return replace(attempts, current=self._begin(x, now, state), aside=now, begun=begun)
 
     def _begin(self, x: Array, other: Attempt, state: State) -> Attempt:
@@ -168,12 +188,17 @@ class Restarted:
         memory = replace(course.descent, radius=known.radius, sd=known.sd)
         return Attempt(x, fresh.pace, replace(course, descent=memory))
 
+    def _lost(self, attempts: Attempts, problem: Problem) -> Attempts:
+        """The new descent is dropped; the old one is polished, and goes on for a quarter as long."""
+        aside = attempts.aside
+        due, course = aside.age + attempts.current.age // 4, self.surveyed.polished(aside.course, problem)
+        again = replace(aside, x=course.best, course=course, mark=aside.least, due=due)
+        return replace(attempts, current=again, aside=aside.unborn)
 
-def _lost(attempts: Attempts) -> Attempts:
-    """The new descent is dropped, and the old one goes on for a quarter as long."""
-    aside = attempts.aside
-    again = replace(aside, mark=aside.least, due=aside.age + attempts.current.age // 4)
-    return replace(attempts, current=again, aside=aside.unborn)
+
+def _nearest(x: Array, problem: Problem) -> Array:
+    """The point of the box nearest to 0."""
+    return problem.box.project(np.zeros_like(x))
 
 
 def _taken(attempts: Attempts, state: State) -> State:
