@@ -82,10 +82,9 @@ class Task:
         if self.repeat:
             known["repeat"] = self.repeat
         if self.algorithm == RECOMMENDED.name:
-            # The paper's methods are what they are; this one may get better. Last digits decide no outcome, so the
-            # arithmetic has no number here (1 stands where it once had one).
+            # The paper's methods are what they are; this one may get better.
             method = recommended(np.zeros(2), ElasticNet(0.1, 0.1), Box.of((0, 1), 2))
-            known |= {"trajectory": 1, "method": repr(method)}
+            known |= {"revision": method.revision, "method": repr(method)}
         return known
 
 
