@@ -128,7 +128,7 @@ class GroupMemory:
     of f, which may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     """Raised whenever the same values lead it to other points: a stored run of an earlier one is not gone on with."""
 
     batch_size: int = 10
@@ -256,7 +256,8 @@ class GroupMemory:
         if ratio > NOISY:
             nu = self.scale * min(REACH, ratio ** (1 / 3))
             return replace(memory, central=True, drowned=ratio > DROWNED, radius=nu)
-        return replace(memory, radius=self.scale * min(max(math.sqrt(ratio), SHORTEST), PROBE))
+        nu = self.scale * min(max(math.sqrt(ratio), SHORTEST[memory.w.dtype]), PROBE)
+        return replace(memory, radius=nu)
 
     def _balanced(self, memory: Remembered, gap: Values) -> float:
         """A better nu, from the `gap` between differences over nu and over nu/2.
@@ -268,15 +269,15 @@ class GroupMemory:
         factor = GROWTH
         if seen > SURE * 5 * v:
             factor = max((v / (2 * 16 / 9 * (seen - 5 * v))) ** (1 / 6), 0.25)
-        return self.scale * min(max(memory.radius * factor / self.scale, SHORTEST), REACH)
+        return self.scale * min(max(memory.radius * factor / self.scale, SHORTEST[memory.w.dtype]), REACH)
 
 
 EXACT = 1e-5
 """nu / scale for a function without noise."""
 UNKNOWN = 1e-3
 """nu / scale where f is flat around the start, which shows neither its slope nor its noise."""
-SHORTEST, REACH = 1e-6, 0.1
-"""Between which nu / scale stays."""
+SHORTEST, REACH = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-8}, 0.1
+"""Between which nu / scale stays: x + nu must still be another number than x."""
 PROBE = 1e-2
 """nu / scale of the first batch, before the noise is known."""
 STEP = 1e-6
