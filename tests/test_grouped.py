@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 import zomirror as zm
 from zomirror.directions import key_of
-from zomirror.grouped import Groups, Remembered, _looked_again, mended
+from zomirror.grouped import Groups, Remembered, mended
 from zomirror.losses import Hinge
+from zomirror.noise import balanced, looked_again
 
 D = 40
 KEY = key_of(5)
@@ -244,9 +245,10 @@ def test_a_trial_looks_at_half_the_radius_and_mends_the_radius_by_the_sixth_root
     assert radii[5:] == pytest.approx([1e-6 * i for i in range(1, 13)])
     v = 1e-6 / (2 * 0.04**2)
     for times, factor in ((100, (2 * 16 / 9 * 95) ** (-1 / 6)), (15.1, (2 * 16 / 9 * 10.1) ** (-1 / 6)), (14.9, 1.25)):
-        assert estimator._balanced(memory, np.full(6, math.sqrt(times * v))) == pytest.approx(0.04 * factor, rel=1e-9)
-    assert estimator._balanced(memory, np.full(6, 1e9)) == pytest.approx(0.01), "a quarter at most"
-    assert estimator._balanced(replace(memory, radius=0.09), np.zeros(6)) == 0.1
+        gap = np.full(6, math.sqrt(times * v))
+        assert balanced(0.04, 1e-3, gap, 1.0, gap.dtype) == pytest.approx(0.04 * factor, rel=1e-9)
+    assert balanced(0.04, 1e-3, np.full(6, 1e9), 1.0, gap.dtype) == pytest.approx(0.01), "a quarter at most"
+    assert balanced(0.09, 1e-3, np.zeros(6), 1.0, gap.dtype) == 0.1
 
 
 def test_the_noise_is_looked_at_again_without_the_slope_and_without_belief_in_everything() -> None:
@@ -254,13 +256,13 @@ def test_the_noise_is_looked_at_again_without_the_slope_and_without_belief_in_ev
     seen = float(np.sqrt(np.sum((noise - np.polyval(np.polyfit(range(13), noise, 1), range(13))) ** 2) / 11))
     assert 0.7e-3 < seen < 1.4e-3
     for slope in (0.0, 5.0):
-        after = _looked_again(2e-3, noise + slope * np.arange(13))
+        after = looked_again(2e-3, noise + slope * np.arange(13))
         assert after == pytest.approx(math.sqrt(0.7 * 4e-6 + 0.3 * seen**2), rel=1e-6)
     for off in (1e3, 1e160, np.finfo(np.float64).max):
         noise[4] = off
-        assert _looked_again(1e-3, noise) == pytest.approx(1e-3 * math.sqrt(0.7 + 0.3 * 10))
+        assert looked_again(1e-3, noise) == pytest.approx(1e-3 * math.sqrt(0.7 + 0.3 * 10))
     noise[4] = noise[0]
-    assert _looked_again(1e-3, noise) == 1e-3, "a refused point is read as f(x), and then nothing is known"
+    assert looked_again(1e-3, noise) == 1e-3, "a refused point is read as f(x), and then nothing is known"
 
 
 def test_a_link_multiplies_the_gradient_and_a_flat_link_is_a_plain() -> None:

@@ -33,6 +33,7 @@ from zomirror.checks import nonnegative, positive, positive_integer
 from zomirror.directions import Key, generator
 from zomirror.errors import ArgumentError
 from zomirror.estimator import Estimate
+from zomirror.noise import EXACT, PROBE, REACH, STEP, balanced, choice, looked_again, scatter, shown
 from zomirror.problem import Problem
 from zomirror.query import MAX_BLOCK_BYTES, Query, Segment, scattered
 
@@ -49,10 +50,8 @@ class Link(Protocol):
         ...
 
 
-LADDER = 6
-"""Closely spaced points beside x whose third differences show the noise of f."""
-REPEATS = 12
-"""As many, where f is known to be noisy, to know better how much."""
+LADDER, REPEATS = 6, 12
+"""Closely spaced points beside x that show the noise of f: at the start, and where f is known to be noisy."""
 TRIED, FIRST_TRIED = 32, 3
 """How often a batch with two-sided differences also takes them over nu/2, in batches, and which is the first."""
 
@@ -194,8 +193,9 @@ class GroupMemory:
         if memory.central and len(rest) > 1:
             nearer = np.subtract(*values[1 + 2 * k : 1 + 4 * k].reshape(2, k)) / moved.radius
             if self.noise is None:
-                memory = replace(memory, sd=_looked_again(memory.sd, np.concatenate([at_x, values[1 + 4 * k :]])))
-            memory = replace(memory, radius=self._balanced(memory, y - nearer))
+                memory = replace(memory, sd=looked_again(memory.sd, np.concatenate([at_x, values[1 + 4 * k :]])))
+            nu = balanced(memory.radius, memory.sd, y - nearer, self.scale, memory.w.dtype)
+            memory = replace(memory, radius=nu)
         elif rest and not memory.central:
             memory = self._settle(memory, np.concatenate([at_x, values[-LADDER:]]), float(np.abs(y).max()))
         elif not memory.radius:
@@ -241,72 +241,15 @@ class GroupMemory:
         return [Segment(x, 1, whole, i * STEP * self.scale) for i in range(1, count + 1)]
 
     def _settle(self, memory: Remembered, ladder: Values, slope: float) -> Remembered:
-        """Choose by the noise that the ladder shows: the variance of third differences is 20 sd^2."""
-        sd = float(np.sqrt(np.mean(np.diff(ladder, 3) ** 2) / 20))
-        chosen = self._choose(memory, sd, slope)
+        """Choose by the noise that the ladder shows."""
+        chosen = self._choose(memory, shown(ladder), slope)
         # Four third differences that overlap know little; where noise is all that is seen, seven values know more.
-        return replace(chosen, sd=math.sqrt(_scatter(ladder))) if chosen.central else chosen
+        return replace(chosen, sd=math.sqrt(scatter(ladder))) if chosen.central else chosen
 
     def _choose(self, memory: Remembered, sd: float, slope: float) -> Remembered:
-        """One- or two-sided differences, and nu, from the noise against what f changes over the scale of x."""
-        memory = replace(memory, sd=sd)
-        if sd == 0 or slope == 0:
-            return replace(memory, radius=UNKNOWN * self.scale)
-        ratio = sd / (self.scale * slope)
-        if ratio > NOISY:
-            nu = self.scale * min(REACH, ratio ** (1 / 3))
-            return replace(memory, central=True, drowned=ratio > DROWNED, radius=nu)
-        nu = self.scale * min(max(math.sqrt(ratio), SHORTEST[memory.w.dtype]), PROBE)
-        return replace(memory, radius=nu)
-
-    def _balanced(self, memory: Remembered, gap: Values) -> float:
-        """A better nu, from the `gap` between differences over nu and over nu/2.
-
-        The bias of a difference grows with nu^2, so the gap is 3/4 of the bias at nu and noise of variance 5 v, where
-        v = sd^2 / (2 nu^2) is that of a difference over nu. Bias^2 + v is least where nu^6 changes by v / (2 bias^2).
-        """
-        v, seen = memory.sd**2 / (2 * memory.radius**2), float(np.mean(np.square(gap)))
-        factor = GROWTH
-        if seen > SURE * 5 * v:
-            factor = max((v / (2 * 16 / 9 * (seen - 5 * v))) ** (1 / 6), 0.25)
-        return self.scale * min(max(memory.radius * factor / self.scale, SHORTEST[memory.w.dtype]), REACH)
-
-
-EXACT = 1e-5
-"""nu / scale for a function without noise."""
-UNKNOWN = 1e-3
-"""nu / scale where f is flat around the start, which shows neither its slope nor its noise."""
-SHORTEST, REACH = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-8}, 0.1
-"""Between which nu / scale stays: x + nu must still be another number than x."""
-PROBE = 1e-2
-"""nu / scale of the first batch, before the noise is known."""
-STEP = 1e-6
-"""The spacing of the ladder, in units of the scale."""
-FRESH, OUTLYING = 0.3, 10.0
-"""The weight of the newest look at the noise of f among all, and how many times the known variance it may show."""
-SURE, GROWTH = 3.0, 1.25
-"""nu is too large where differences over nu and nu/2 are apart by so many times what noise does to their squares;
-elsewhere it grows by this factor."""
-NOISY, DROWNED = 1e-5, 1e-3
-"""Noise beyond these parts of what f changes over the scale of x wants two-sided differences, and more groups."""
-
-
-def _scatter(ladder: Values) -> float:
-    """The variance of evenly spaced values around the line through them."""
-    at = np.arange(ladder.size) - (ladder.size - 1) / 2
-    apart = ladder - ladder.mean()
-    apart = apart - at * (float(at @ apart) / float(at @ at))
-    return float(apart @ apart) / (ladder.size - 2)
-
-
-def _looked_again(sd: float, ladder: Values) -> float:
-    """The standard deviation of the noise after one more look; refused points are read as f(x) and say nothing."""
-    if np.count_nonzero(ladder != ladder[0]) < ladder.size - 1:
-        return sd
-    with np.errstate(over="ignore", invalid="ignore"):
-        seen, known = _scatter(ladder), sd**2
-    most = OUTLYING * known  # one value that is far off must not be believed for ever
-    return math.sqrt(known + FRESH * ((seen if seen < most else most) - known))
+        """One- or two-sided differences, and nu, for noise of this size."""
+        radius, central, drowned = choice(sd, slope, self.scale, memory.w.dtype)
+        return replace(memory, sd=sd, radius=radius, central=central, drowned=drowned)
 
 
 def mended(groups: Groups, y: Values, w: Array, theta: float, gain: float = 1.0) -> tuple[Array, Array, float]:
