@@ -211,40 +211,56 @@ static void wide_double(double *restrict v, const double *restrict s, Py_ssize_t
     (void)v, (void)s, (void)n, (void)step;
 }
 
-/* y = P(x, g, eta): sign(z) v, clipped to [lower, upper], with z = sign(x) log1p(inverse |x|) - g/eta. */
+/* y = P(x, g, eta): sign(z) v, clipped to [lower, upper], with z = sign(x) log1p(inverse |x|) - g/eta. What is not on
+   (s > 0, and finite) is 0, or z itself where that is no finite number: it is not to be hidden. */
 #define ENTROPY_STEP(T, LARGEST, ABS, COPYSIGN)                                                                        \
-    WIDE static Py_ssize_t pulled_##T(T *restrict z, T *restrict s, T *restrict on, const T *restrict x,               \
-                                      const T *restrict g, Py_ssize_t n, const Step *restrict step)                    \
+    WIDE static Py_ssize_t pulled_##T(T *restrict z, T *restrict s, const T *restrict x, const T *restrict g, int n,   \
+                                      const Step *restrict step)                                                       \
     {                                                                                                                  \
         const T unit = (T)step->inverse, eta = (T)step->eta, a = (T)step->a, top = (T)step->top, largest = (T)LARGEST; \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+        int on = 0;                                                                                                    \
+        for (int i = 0; i < n; i++) {                                                                                  \
             const T scaled = ABS(x[i]) * unit, t = LEAST(scaled, largest), w = t + 1;                                  \
             z[i] = COPYSIGN((t - (w - 1)) / w + log_##T(w), x[i]) - g[i] / eta;                                        \
             const T over = ABS(z[i]) - a;                                                                              \
             s[i] = LEAST(over, top);                                                                                   \
         }                                                                                                              \
-        Py_ssize_t count = 0;                                                                                          \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
-            on[count] = s[i];                                                                                          \
-            count += s[i] > 0 && s[i] < INFINITY;                                                                      \
-        }                                                                                                              \
-        return count;                                                                                                  \
+        for (int i = 0; i < n; i++)                                                                                    \
+            on += (s[i] > 0) & (s[i] < (T)INFINITY);                                                                   \
+        return on;                                                                                                     \
     }                                                                                                                  \
                                                                                                                        \
-    WIDE static void entropy_step_##T(T *restrict y, const T *restrict x, const T *restrict g, const T *restrict lower,\
-                                      Py_ssize_t lowers, const T *restrict upper, Py_ssize_t uppers, Py_ssize_t n,     \
-                                      const Step *restrict step)                                                       \
+    WIDE static void clipped_##T(T *restrict y, const T *restrict v, const T *restrict z, int n, T low, T high)        \
     {                                                                                                                  \
-        T z[PIECE], s[PIECE], v[PIECE], kept[PIECE];                                                               \
+        for (int i = 0; i < n; i++) {                                                                                  \
+            const T moved = COPYSIGN(v[i], z[i]), above = moved < low ? low : moved;                                   \
+            y[i] = above > high ? high : above;                                                                        \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void entropy_step_##T(T *restrict y, const T *restrict x, const T *restrict g, const T *restrict lower,     \
+                                 Py_ssize_t lowers, const T *restrict upper, Py_ssize_t uppers, Py_ssize_t n,          \
+                                 const Step *restrict step)                                                            \
+    {                                                                                                                  \
+        T z[PIECE], s[PIECE], v[PIECE], kept[PIECE];                                                                   \
         for (Py_ssize_t from = 0; from < n; from += PIECE) {                                                           \
-            const Py_ssize_t size = LEAST(n - from, PIECE), on = pulled_##T(z, s, v, x + from, g + from, size, step);  \
+            const int size = (int)LEAST(n - from, PIECE), on = (int)pulled_##T(z, s, x + from, g + from, size, step);  \
+            if (on == size)                                                                                            \
+                memcpy(v, s, sizeof(v));                                                                               \
+            else                                                                                                       \
+                for (int i = 0, next = 0; next < on; next += (s[i] > 0) & (s[i] < (T)INFINITY), i++)                   \
+                    v[next] = s[i];                                                                                    \
             memcpy(kept, v, on * sizeof(T));                                                                           \
             roots_##T(v, on, step);                                                                                    \
             wide_##T(v, kept, on, step);                                                                               \
+            if (on == size && !lowers && !uppers) {                                                                    \
+                clipped_##T(y + from, v, z, size, *lower, *upper);                                                     \
+                continue;                                                                                              \
+            }                                                                                                          \
             const T *next = v;                                                                                         \
             for (Py_ssize_t i = 0; i < size; i++) {                                                                    \
                 const T low = lower[(from + i) * lowers], high = upper[(from + i) * uppers];                           \
-                T moved = !(s[i] < INFINITY) ? z[i] : s[i] > 0 ? COPYSIGN(*next++, z[i]) : 0;                          \
+                T moved = !(s[i] < (T)INFINITY) ? z[i] : s[i] > 0 ? COPYSIGN(*next++, z[i]) : 0;                       \
                 moved = moved < low ? low : moved;                                                                     \
                 y[from + i] = moved > high ? high : moved;                                                             \
             }                                                                                                          \

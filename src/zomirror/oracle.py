@@ -228,18 +228,23 @@ class _Buffer:
 
     def __init__(self) -> None:
         self._memory = np.empty(0, np.uint8)
+        self._rows: Array = np.empty((0, 0))
+        self._readable = memoryview(b"")
         self._lent: weakref.ref[Array] | None = None
 
     def view(self, query: Query, start: int, stop: int) -> Array:
         """The points start .. stop-1, read-only, so that the function cannot write into what we count on."""
-        shape = (stop - start, query.d)
-        need = shape[0] * shape[1] * query.dtype.itemsize
+        shape, dtype = (stop - start, query.d), query.dtype
         held = self._lent is not None and self._lent() is not None
-        if held or self._memory.size < need:
-            self._memory = np.empty(need, np.uint8)
-        query.points(start, stop, out=self._memory[:need].view(query.dtype).reshape(shape))
+        if held or self._rows.shape != shape or self._rows.dtype != dtype:
+            need = shape[0] * shape[1] * dtype.itemsize
+            if held or self._memory.size < need:
+                self._memory = np.empty(need, np.uint8)
+            self._rows = self._memory[:need].view(dtype).reshape(shape)
+            self._readable = self._memory.data[:need].toreadonly()
+        query.points(start, stop, out=self._rows)
         # numpy takes this for a foreign buffer, so whatever is made of the points keeps `lent` alive.
-        lent: Array = np.frombuffer(self._memory.data[:need].toreadonly(), query.dtype)
+        lent: Array = np.frombuffer(self._readable, dtype)
         self._lent = weakref.ref(lent)
         return lent.reshape(shape)
 

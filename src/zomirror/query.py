@@ -236,8 +236,12 @@ class Query:
         """Rows start .. stop-1, an array (stop - start, d)."""
         stop = len(self) if stop is None else stop
         rows = np.empty((stop - start, self.d), self.dtype) if out is None else out
-        for segment, low, high, first in self._within(start, stop):
-            segment.fill(rows[low - start : high - start], low - first)
+        end = 0
+        for segment in self.segments:  # as _within has it, without the cost of a generator
+            first, end = end, end + segment.count
+            low, high = max(start, first), min(stop, end)
+            if low < high:
+                segment.fill(rows[low - start : high - start], low - first)
         if self.clip is not None:
             np.clip(rows, self.clip.lower, self.clip.upper, out=rows)
         return rows
