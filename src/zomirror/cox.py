@@ -18,11 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zomirror.box import Box
 from zomirror.checks import choice, number, positive, positive_integer, seed_of, some, vector
+from zomirror.descent import Method
 from zomirror.durable import PathLike, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.minimize import minimize
 from zomirror.penalty import ElasticNet
+from zomirror.presets import recommended
+from zomirror.restart import Restarted
 from zomirror.result import Result
 
 Floats = NDArray[np.float64]
@@ -205,8 +209,9 @@ def cox_path(
 ) -> CoxPath:
     """Fit along decreasing `l1` (with one `l2`, or one for each), `budget` queries a step, within |b_j| <= `bound`.
 
-    f is asked for values only; `options` go to minimize(). Of each step the best iterate is kept, its last query being
-    for the coefficients without those that make no difference; of a stochastic form, the last iterate as it is.
+    f is asked for values only; `options` go to minimize(), whose default method does without restarts here, f being
+    convex. Of each step the best iterate is kept, its last query being for the coefficients without those that make no
+    difference; of a stochastic form, the last iterate as it is.
     With a `run_dir` each step has a run of its own in there (00, 01, ...), and the same call goes on after a kill.
     """
     if not isinstance(loss, CoxLoss | SubsampledCox):
@@ -221,12 +226,19 @@ def cox_path(
     for i, h in enumerate(penalties):
         place = None if steps is None else steps / f"{i:02}"
         common: dict[str, Any] = {"bounds": (-limit, limit), "budget": budget - tidy, "rng": seed, "run_dir": place}
-        result = minimize(loss, b, l1=h.l1, l2=h.l2, **common, **options)
+        method = _one_basin(b, h, limit, options.get("noise")) if options.get("method") is None else options["method"]
+        result = minimize(loss, b, l1=h.l1, l2=h.l2, **common, **(options | {"method": method}))
         result = _tidied(loss, result, h) if tidy else result
         b = result.x
         results.append(result)
     strengths, ridges = (np.array([getattr(h, name) for h in penalties]) for name in ("l1", "l2"))
     return CoxPath(strengths, ridges, np.array([result.x for result in results]), tuple(results))
+
+
+def _one_basin(b: NDArray[Any], penalty: ElasticNet, limit: float, noise: float | None) -> Method:
+    """The recommended method without its restarts: f is convex, and queries that look elsewhere would be lost."""
+    found = recommended(b, penalty, Box.of((-limit, limit), b.size), noise=noise)
+    return found.surveyed if isinstance(found, Restarted) else found
 
 
 def _penalties(l1: object, l2: object) -> list[ElasticNet]:
