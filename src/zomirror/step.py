@@ -77,7 +77,7 @@ class Adaptive:
 
     def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> float:
         """alpha_{t+1}: it grows by what was moved."""
-        return memory * math.sqrt(1 + (self.c * mirror.movement(x, x_next)) ** 2)
+        return memory * _grown(self.c * mirror.movement(x, x_next))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +109,9 @@ class ScaleFree:
         """alpha_{t+1}: it grows by what was moved."""
         if not memory and (eta <= self.floor or not mirror.movement(x, x_next)):
             return 0.0
-        return eta * math.sqrt(1 + (self.c * mirror.movement(x, x_next)) ** 2)
+        return eta * _grown(self.c * mirror.movement(x, x_next))
+
+
+def _grown(move: float) -> float:
+    """sqrt(1 + move^2), inf beyond the range: of operations that every machine rounds alike, which hypot is not."""
+    return math.sqrt(1 + move * move)
