@@ -37,7 +37,8 @@ typedef double vector_double __attribute__((vector_size(32), aligned(8), may_ali
 
 #define BOTH(KERNEL) KERNEL(float) KERNEL(double)
 
-/* out_ij = base_j + scale times the sign of row i and column j. */
+/* out_ij = base_j + scale times the sign of row i and column j. The memory that is written to is fetched a little ahead:
+   after a large function has run it is in no cache. */
 #define ADD_SIGNS(T)                                                                                                   \
     WIDE static void add_signs_##T(T *restrict out, const T *restrict base, const uint8_t *restrict bits,              \
                                    Py_ssize_t stride, const T *restrict table, Py_ssize_t rows, Py_ssize_t d,          \
@@ -46,9 +47,11 @@ typedef double vector_double __attribute__((vector_size(32), aligned(8), may_ali
         const Py_ssize_t whole = d - d % 8;                                                                            \
         const T by = (T)scale;                                                                                         \
         for (Py_ssize_t i = 0; i < rows; i++, out += d, bits += stride) {                                              \
-            for (Py_ssize_t j = 0; j < whole; j += 8)                                                                  \
+            for (Py_ssize_t j = 0; j < whole; j += 8) {                                                                \
+                __builtin_prefetch(out + j + 512, 1);                                                                  \
                 for (Py_ssize_t k = j; k < j + 8; k += LANES(T))                                                       \
                     *(vector_##T *)(out + k) = by * SIGNS(T, bits, k) + *(const vector_##T *)(base + k);               \
+            }                                                                                                          \
             for (Py_ssize_t j = whole; j < d; j++)                                                                     \
                 out[j] = by * SIGN(bits, j) + base[j];                                                                 \
         }                                                                                                              \
