@@ -37,8 +37,8 @@ typedef double vector_double __attribute__((vector_size(32), aligned(8), may_ali
 
 #define BOTH(KERNEL) KERNEL(float) KERNEL(double)
 
-/* out_ij = base_j + scale times the sign of row i and column j. The memory that is written to is fetched a little ahead:
-   after a large function has run it is in no cache. */
+/* out_ij = base_j + scale times the sign of row i and column j. The memory that is written to is fetched a little
+   ahead: after a large function has run it is in no cache. */
 #define ADD_SIGNS(T)                                                                                                   \
     WIDE static void add_signs_##T(T *restrict out, const T *restrict base, const uint8_t *restrict bits,              \
                                    Py_ssize_t stride, const T *restrict table, Py_ssize_t rows, Py_ssize_t d,          \
