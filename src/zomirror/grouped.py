@@ -228,7 +228,8 @@ class GroupMemory:
         labels = draw.permutation(n) % k
         signs = 1 - 2 * draw.integers(2, size=n, dtype=np.int8).astype(x.dtype)
         size = np.abs(x if problem.free is None else x[problem.free])
-        total = size.sum(dtype=np.float64)
+        with np.errstate(over="ignore"):
+            total = size.sum(dtype=np.float64)
         if total > 0:
             size *= self.rho * n / total
             size += 1 - self.rho
