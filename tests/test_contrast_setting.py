@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import Bounds
 
+import zomirror as zm
 from zomirror.contrast.setting import Setting, setting_of
 from zomirror.errors import ArgumentError, ArgumentTypeError
 
@@ -159,3 +160,8 @@ def test_the_input_is_copied_and_float32_stays() -> None:
 def test_what_does_not_fit_is_said(kind: str, x0: Any, options: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         setting_of(kind, x0, **options)
+
+
+def test_a_complex_scale_is_refused() -> None:
+    with pytest.raises(ArgumentTypeError, match="scale to be real numbers"):
+        zm.explain(lambda batch: np.c_[batch[:, 0], 1 - batch[:, 0]], np.array([0.25]), scale=np.array([1j]))

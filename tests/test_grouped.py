@@ -365,3 +365,10 @@ def test_scale_free_step_begins_at_the_first_gradient_that_stands_out() -> None:
 def test_wrong_settings_are_refused(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(zm.ArgumentError, match=sentence):
         zm.GroupMemory(**options)
+
+
+@pytest.mark.parametrize("x", [np.array([5e-324]), np.full(20, 1e-45, np.float32), np.array([0.0, 1e-310])])
+def test_an_x_that_is_nearly_nothing_is_moved_like_0(x: Any) -> None:
+    place, estimator = zm.Problem(x.size, x.dtype, zm.ElasticNet(0.1), zm.Box()), zm.GroupMemory(6)
+    query = estimator.ask(estimator.init(place), place, x, 0, KEY)
+    assert np.isfinite(query.points()).all()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests import runs_toy
 from zomirror import runs
-from zomirror.errors import ArgumentTypeError, BudgetError, RunError
+from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, RunError
 from zomirror.runs import checkpoint, npz
 from zomirror.runs import journal as journals
 from zomirror.runs.directory import RunDirectory
@@ -565,3 +565,8 @@ def test_losses_are_kept_with_their_reason(path: Path) -> None:
         spend(run, 1)
     assert b"TimeoutError" in (path / "journal.bin").read_bytes()
     assert json.loads((path / "config.json").read_text())["settings"] == SETTINGS
+
+
+def test_a_home_that_nobody_has_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="home directory"):
+        runs.inspect("~nobody-of-this-name/run")

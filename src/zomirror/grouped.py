@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from zomirror.arrays import Array, Indices, Values
 from zomirror.checks import nonnegative, positive, positive_integer
 from zomirror.directions import Key, generator
+from zomirror.elementary import REALS
 from zomirror.errors import ArgumentError
 from zomirror.estimator import Estimate
 from zomirror.noise import EXACT, PROBE, REACH, STEP, balanced, choice, looked_again, scatter, shown
@@ -229,9 +230,9 @@ class GroupMemory:
         signs = 1 - 2 * draw.integers(2, size=n, dtype=np.int8).astype(x.dtype)
         size = np.abs(x if problem.free is None else x[problem.free])
         with np.errstate(over="ignore"):
-            total = size.sum(dtype=np.float64)
-        if total > 0:
-            size *= self.rho * n / total
+            total = float(size.sum(dtype=np.float64))
+        if total > 0 and (share := self.rho * n / total) < REALS[size.dtype].largest:  # else x is 0, as good as
+            size *= share
             size += 1 - self.rho
             signs *= np.sqrt(size, out=size)
         return Groups(labels, signs, k, problem.free, problem.d)

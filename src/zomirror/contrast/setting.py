@@ -145,12 +145,14 @@ def _bounds_of(bounds: object, x0: Array, mean: object, std: object) -> tuple[Ar
     return lower.astype(x0.dtype), upper.astype(x0.dtype)
 
 
-def _spread(name: str, value: object, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _spread(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """`value` for every feature, flat: a number, one per channel (first axis of an image), or an array like x0."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError
         given = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ArgumentTypeError(f"expected {name} to be numbers, got {value!r}") from None
+        raise ArgumentTypeError(f"expected {name} to be real numbers, got {value!r}") from None
     if given.ndim == 1 and len(shape) > 1 and given.size == shape[0]:
         given = given.reshape(-1, *(1,) * (len(shape) - 1))
     if given.ndim == 1 and given.size == np.prod(shape):

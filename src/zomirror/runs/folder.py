@@ -56,7 +56,10 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     if not isinstance(text, str) or not text or "\0" in text:
         raise ArgumentError(f"expected run_dir to name a directory, got {text!r}: give a non-empty path of text")
-    return Path(text).expanduser().absolute()
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError:
+        raise ArgumentError(f"expected run_dir to begin with a home directory that exists, got {text!r}") from None
 
 
 def write_all(fd: int, data: bytes | memoryview, offset: int) -> None:
