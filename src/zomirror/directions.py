@@ -6,7 +6,6 @@ made of them. So nothing depends on how rows are grouped into blocks or who make
 
 from __future__ import annotations
 
-import sys
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
@@ -209,16 +208,9 @@ def _kept_bits(key: Key, t: int, start: int, rows: int, first: int, width: int, 
     """`_bits`, of which the last are kept: a batch that is told right after it was asked needs them a second time."""
     wanted = (key, t, start, rows, first, width, d)
     kept: tuple[object, NDArray[np.uint8]] | None = getattr(_thread, "bits", None)
-    if kept is not None and kept[0] == wanted:
-        return kept[1]
-    if width == d and sys.byteorder == "little" and 0 <= t < 1 << 64:
-        counters = -(-d // 256)
-        bits = np.empty((rows, 32 * counters), np.uint8)
-        kernels.there().words(bits, *key, start * counters, 0, _ROWS, t)
-    else:
-        bits = _bits(*wanted)
-    _thread.bits = (wanted, bits)
-    return bits
+    if kept is None or kept[0] != wanted:
+        kept = _thread.bits = (wanted, _bits(*wanted))
+    return kept[1]
 
 
 def _octets(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> Indices:

@@ -8,7 +8,7 @@ make its own rows, and the answer does not depend on who made which.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, cast
@@ -236,12 +236,8 @@ class Query:
         """Rows start .. stop-1, an array (stop - start, d)."""
         stop = len(self) if stop is None else stop
         rows = np.empty((stop - start, self.d), self.dtype) if out is None else out
-        end = 0
-        for segment in self.segments:  # as _within has it, without the cost of a generator
-            first, end = end, end + segment.count
-            low, high = max(start, first), min(stop, end)
-            if low < high:
-                segment.fill(rows[low - start : high - start], low - first)
+        for segment, low, high, first in self._within(start, stop):
+            segment.fill(rows[low - start : high - start], low - first)
         if self.clip is not None:
             np.clip(rows, self.clip.lower, self.clip.upper, out=rows)
         return rows
@@ -255,13 +251,15 @@ class Query:
         ]
         return np.concatenate(parts)
 
-    def _within(self, start: int, stop: int) -> Iterator[tuple[Segment, int, int, int]]:
+    def _within(self, start: int, stop: int) -> list[tuple[Segment, int, int, int]]:
         """The segments that meet rows start .. stop-1: (segment, from row, to row, its first row)."""
-        end = 0
+        met, end = [], 0
         for segment in self.segments:
             first, end = end, end + segment.count
-            if first < stop and start < end and start < stop:
-                yield segment, max(start, first), min(stop, end), first
+            low, high = max(start, first), min(stop, end)
+            if low < high:
+                met.append((segment, low, high, first))
+        return met
 
 
 def scattered(moved: Array, free: Indices | None, d: int) -> Array:
