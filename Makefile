@@ -106,20 +106,25 @@ $(PY):
 # An environment whose making was interrupted has no pip yet.
 WITH_PIP := $(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/null
 
+# A lock names everything, so pip need not ask what a package wants: asked, an old pip takes an extra that the lock
+# leaves out (coverage[toml]) at its newest version, for which there is no hash. `pip check` asks afterwards.
+LOCKED := --no-deps --require-hashes -r
+
 # What an installation compiles, if there is a compiler.
 BUILT := pyproject.toml hatch_build.py src/zomirror/_kernels.c
 
 $(BASE): requirements/base.txt $(BUILT) | $(PY)
 	@echo "installing requirements/base.txt"
 	@$(WITH_PIP)
-	@$(PIP) --require-hashes -r requirements/base.txt
+	@$(PIP) $(LOCKED) requirements/base.txt
 	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(PY) -m pip check
 	@touch $@
 
 $(FULL): requirements/test.txt $(BUILT) | $(PY)
 	@echo "installing requirements/test.txt and $(TORCH): some minutes, once"
 	@$(WITH_PIP)
-	@$(PIP) --require-hashes -r requirements/test.txt
+	@$(PIP) $(LOCKED) requirements/test.txt
 	@$(PIP) '$(TORCH)'
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@$(PY) -m pip check
@@ -135,7 +140,8 @@ $(KSERVE): requirements/kserve.txt
 	    "install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }; \
 	echo "installing requirements/kserve.txt into .venv-kserve: a minute or two, once"; \
 	"$$found" -m venv --clear .venv-kserve
-	@.venv-kserve/bin/python -m pip install -qq --require-hashes -r requirements/kserve.txt
+	@.venv-kserve/bin/python -m pip install -qq $(LOCKED) requirements/kserve.txt
+	@.venv-kserve/bin/python -m pip check
 	@touch $@
 
 # --- lock files: hashes of every file of the public index, no trace of where they were fetched ---------------
