@@ -26,6 +26,7 @@ from zomirror import kernels
 from zomirror.arrays import Array, sums
 from zomirror.box import Box
 from zomirror.directions import key_of
+from zomirror.grouped import Groups, drawn, mended
 from zomirror.penalty import ElasticNet
 from zomirror.query import Stream
 
@@ -168,6 +169,73 @@ def test_norms_are_the_same(n: int, dtype: Any, seed: int) -> None:
     np.testing.assert_allclose(sums(x, y), [np.abs(wide).sum(), np.square(wide).sum()], rtol=1e-14)
 
 
+def drawn_groups(n: int, k: int, dtype: Any, share: float, seed: int) -> tuple[Groups, Array, Array]:
+    """Groups of some of 2n coordinates, a point and a memory of the gradient."""
+    rng = np.random.default_rng(seed)
+    free = None if share == 1 else np.sort(rng.choice(2 * n, n, replace=False))
+    moves = (rng.choice([-1.0, 1.0], n) * rng.uniform(0.1, 3, n)).astype(dtype)
+    groups = Groups(rng.permutation(n) % k, moves, k, free, n if free is None else 2 * n)
+    w = (rng.standard_normal(n) * 10.0 ** rng.integers(-4, 4, n)).astype(dtype)
+    return groups, rng.standard_normal(groups.d).astype(dtype), w
+
+
+@needs
+@given(
+    n=st.one_of(st.integers(1, 70), st.sampled_from([784, 5_000])),
+    k=st.integers(1, 20),
+    dtype=FLOATS,
+    share=st.sampled_from([0.0, 1e-30, 0.7, 1e30]),
+    t=st.one_of(st.integers(0, 9), st.just(2**63)),
+    seed=st.integers(0, 500),
+)
+def test_groups_are_drawn_the_same(n: int, k: int, dtype: Any, share: float, t: int, seed: int) -> None:
+    """A permutation and signs of numpy's generator, whose bits a run depends on."""
+    x = np.random.default_rng(seed).standard_normal(n).astype(dtype)
+    same(lambda: drawn(x, k, share, 0.5, key_of(seed), t)[1])
+    same(lambda: drawn(x, k, share, 0.5, key_of(seed), t)[0].astype(float))
+
+
+@needs
+@given(
+    n=st.integers(1, 300),
+    k=st.integers(1, 20),
+    dtype=FLOATS,
+    share=st.sampled_from([0.5, 1.0]),
+    start=st.integers(0, 5),
+    radius=st.floats(-1.0, 1.0),
+    seed=st.integers(0, 5),
+)
+def test_rows_of_groups_are_the_same(
+    n: int, k: int, dtype: Any, share: float, start: int, radius: float, seed: int
+) -> None:
+    groups, x, _ = drawn_groups(n, min(n, k), dtype, share, seed)
+
+    def rows() -> Array:
+        out = np.empty((max(1, groups.count - 2 * start), groups.d), dtype)
+        groups.add(x, radius, min(start, groups.count - 1), out)
+        return out
+
+    same(rows)
+
+
+@needs
+@given(
+    n=st.integers(1, 300),
+    k=st.integers(1, 20),
+    dtype=FLOATS,
+    theta=st.floats(0.0, 2.0),
+    gain=st.floats(0.01, 1.0),
+    seed=st.integers(0, 5),
+)
+def test_what_a_batch_of_groups_tells_is_the_same(
+    n: int, k: int, dtype: Any, theta: float, gain: float, seed: int
+) -> None:
+    groups, _, w = drawn_groups(n, min(n, k), dtype, 1.0, seed)
+    y = np.random.default_rng(seed + 1).standard_normal(groups.count)
+    same(lambda: np.concatenate(groups.sums(w)))
+    same(lambda: np.concatenate(mended(groups, y, w, theta, gain)[:2]))
+
+
 @needs
 def test_arrays_that_are_not_contiguous_are_left_to_numpy() -> None:
     x, g = np.linspace(-1, 1, 40)[::2], np.linspace(2, -3, 40)[::2]
@@ -251,7 +319,7 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
     from zomirror import _kernels
 
     x, table, bits = np.zeros(16), np.zeros((256, 8)), np.zeros(4, np.uint8)
-    one, step = np.zeros(1), (16.0, 1.0, 0.1, 0.1, 2.0)
+    one, step, labels = np.zeros(1), (16.0, 1.0, 0.1, 0.1, 2.0), np.zeros(16, np.int64)
     wrong: list[Callable[[], object]] = [
         lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:3], table, 1.0, 8),
         lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:2], table, 1.0, 8),
@@ -268,6 +336,28 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
         lambda: _kernels.entropy_step(x, x, x, 0.0, x[:15], *step, 8),
         lambda: _kernels.entropy_step(x, x, x, 0.0, "1", *step, 8),  # type: ignore[arg-type]
         lambda: _kernels.entropy_step(x, x, x, 0.0, 1.0, *step, 3),
+        lambda: _kernels.draw_groups(labels, x, x[:3], 0, 0, 0, 0, 0, 0, 4, 1.0, 0.5, 8),
+        lambda: _kernels.draw_groups(labels[:3], x, x, 0, 0, 0, 0, 0, 0, 4, 1.0, 0.5, 8),
+        lambda: _kernels.draw_groups(labels, x, x, 0, 0, 0, 0, 0, 0, 0, 1.0, 0.5, 8),
+        lambda: _kernels.draw_groups(labels, x, x, 0, 0, 0, 0, 0, 0, 4, 1.0, 0.5, 2),
+        lambda: _kernels.draw_groups(labels[:0], x[:0], x[:0], 0, 0, 0, 0, 0, 0, 4, 1.0, 0.5, 8),
+        lambda: _kernels.add_groups(np.zeros((2, 16)), x, labels, x, None, 1.0, 0, 4),
+        lambda: _kernels.add_groups(np.zeros((2, 15)), x, labels, x, None, 1.0, 0, 8),
+        lambda: _kernels.add_groups(np.zeros((2, 16)), x, labels[:3], x, None, 1.0, 0, 8),
+        lambda: _kernels.add_groups(np.zeros((2, 16)), x, labels, x, labels[:3], 1.0, 0, 8),
+        lambda: _kernels.add_groups(np.zeros((2, 16)), x, labels, x, labels + 16, 1.0, 0, 8),
+        lambda: _kernels.add_groups(np.zeros((2, 16)), x, labels, x, labels - 1, 1.0, 0, 8),
+        lambda: _kernels.add_groups(np.zeros((2, 16)), x[:0], labels, x, None, 1.0, 0, 8),
+        lambda: _kernels.sum_groups(one, one.copy(), labels + 1, x, x, 8),
+        lambda: _kernels.sum_groups(one, one.copy(), labels - 1, x, x, 8),
+        lambda: _kernels.sum_groups(one, x.copy(), labels, x, x, 8),
+        lambda: _kernels.sum_groups(one, one.copy(), labels, x, x[:3], 8),
+        lambda: _kernels.sum_groups(one, one.copy(), labels, x, x, 3),
+        lambda: _kernels.mend_groups(x.copy(), x.copy(), labels + 1, x, x, one, one, 1.0, 8),
+        lambda: _kernels.mend_groups(x.copy(), x.copy(), labels - 1, x, x, one, one, 1.0, 8),
+        lambda: _kernels.mend_groups(x.copy(), x[:3].copy(), labels, x, x, one, one, 1.0, 8),
+        lambda: _kernels.mend_groups(x.copy(), x.copy(), labels, x, x[:3], one, one, 1.0, 8),
+        lambda: _kernels.mend_groups(x.copy(), x.copy(), labels, x, x, one, x, 1.0, 8),
         lambda: _kernels.sums(x, one, 8),
         lambda: _kernels.sums(x, None, 5),
         lambda: _kernels.words(np.zeros(7, np.uint8), 0, 0, 0, 0, 0, 0),

@@ -89,6 +89,63 @@ BOTH(ADD_SIGNS)
     }
 BOTH(SUM_SIGNS)
 
+/* out_r = base, moved in the columns i whose label is start + r by radius moves_i; column i stands at free_i, if not all
+   columns are there. Whether every column was within a row. */
+#define ADD_GROUPS(T)                                                                                                  \
+    static int add_groups_##T(T *restrict out, const T *restrict base, const int64_t *restrict labels,                 \
+                              const T *restrict moves, const int64_t *restrict free, Py_ssize_t rows, Py_ssize_t d,    \
+                              Py_ssize_t n, double radius, int64_t start)                                              \
+    {                                                                                                                  \
+        const T by = (T)radius;                                                                                        \
+        for (Py_ssize_t r = 0; r < rows; r++)                                                                          \
+            memcpy(out + r * d, base, d * sizeof(T));                                                                  \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            const uint64_t r = (uint64_t)labels[i] - (uint64_t)start, j = (uint64_t)(free ? free[i] : i);              \
+            if (j >= (uint64_t)d)                                                                                      \
+                return 0;                                                                                              \
+            if (r < (uint64_t)rows)                                                                                    \
+                out[r * d + j] += by * moves[i];                                                                       \
+        }                                                                                                              \
+        return 1;                                                                                                      \
+    }
+BOTH(ADD_GROUPS)
+
+/* In each group the sums of u w and of u u, one after the other. Whether every label is that of a group. */
+#define SUM_GROUPS(T)                                                                                                  \
+    static int sum_groups_##T(double *restrict products, double *restrict squares, const int64_t *restrict labels,     \
+                              const T *restrict u, const T *restrict w, Py_ssize_t groups, Py_ssize_t n)               \
+    {                                                                                                                  \
+        for (Py_ssize_t j = 0; j < groups; j++)                                                                        \
+            products[j] = squares[j] = 0;                                                                              \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            const T product = u[i] * w[i], square = u[i] * u[i];                                                       \
+            if ((uint64_t)labels[i] >= (uint64_t)groups)                                                               \
+                return 0;                                                                                              \
+            products[labels[i]] += product;                                                                            \
+            squares[labels[i]] += square;                                                                              \
+        }                                                                                                              \
+        return 1;                                                                                                      \
+    }
+BOTH(SUM_GROUPS)
+
+/* g_i = rest_j / u_i + theta w_i and after_i = news_j u_i + w_i, i in group j. Whether every label is that of a group. */
+#define MEND_GROUPS(T)                                                                                                 \
+    static int mend_groups_##T(T *restrict g, T *restrict after, const int64_t *restrict labels, const T *restrict u,  \
+                               const T *restrict w, const T *restrict rest, const T *restrict news, Py_ssize_t groups, \
+                               Py_ssize_t n, double theta)                                                             \
+    {                                                                                                                  \
+        const T trust = (T)theta;                                                                                      \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            const int64_t j = labels[i];                                                                               \
+            if ((uint64_t)j >= (uint64_t)groups)                                                                       \
+                return 0;                                                                                              \
+            g[i] = rest[j] / u[i] + trust * w[i];                                                                      \
+            after[i] = news[j] * u[i] + w[i];                                                                          \
+        }                                                                                                              \
+        return 1;                                                                                                      \
+    }
+BOTH(MEND_GROUPS)
+
 /* exp and log of operations that IEEE 754 rounds in one way, so that they have the same bits on every machine; they
    are those of elementary.py, which says why they are good. A float has MANTISSA bits after the point, and 2^k the
    bits (BIAS + k) << MANTISSA. */
@@ -339,11 +396,65 @@ static void philox(uint64_t *restrict words, Py_ssize_t count, const uint64_t ke
     }
 }
 
+/* A stream of such words, cut into halves, as numpy's generators take them: the lower half first. */
+typedef struct {
+    uint64_t key[2], counter[4], words[4];
+    int halves;
+} Draws;
+
+static uint32_t half(Draws *draws)
+{
+    if (draws->halves == 0) {
+        philox(draws->words, 4, draws->key, draws->counter);
+        for (int i = 0; i < 4 && ++draws->counter[i] == 0; i++)
+            ;
+        draws->halves = 8;
+    }
+    const int at = 8 - draws->halves--;
+    return (uint32_t)(draws->words[at / 2] >> at % 2 * 32);
+}
+
+/* Labels 0 .. groups - 1 of n coordinates, by a permutation; and how far each moves: a sign times the root of share |x| +
+   rest, or the sign alone where share is 0. The numbers are those of numpy's Generator: its permutation takes the lower bits of
+   a half until they are small enough, its integers below 2 are the highest bits of bytes. */
+#define DRAW_GROUPS(T, ABS, SQRT)                                                                                      \
+    static void draw_groups_##T(int64_t *restrict labels, T *restrict moves, const T *restrict x, Py_ssize_t n,        \
+                                int64_t groups, Draws *draws, double share, double rest)                               \
+    {                                                                                                                  \
+        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
+            labels[i] = i;                                                                                             \
+        uint32_t mask = UINT32_MAX;                                                                                    \
+        while (mask > 1 && mask / 2 >= n - 1)                                                                          \
+            mask /= 2;                                                                                                 \
+        for (Py_ssize_t i = n - 1; i > 0; i--) {                                                                       \
+            if (i <= mask / 2)                                                                                         \
+                mask /= 2;                                                                                             \
+            uint32_t j;                                                                                                \
+            do                                                                                                         \
+                j = half(draws) & mask;                                                                                \
+            while (j > i);                                                                                             \
+            const int64_t kept = labels[j];                                                                            \
+            labels[j] = labels[i];                                                                                     \
+            labels[i] = kept;                                                                                          \
+        }                                                                                                              \
+        uint32_t bytes = 0;                                                                                            \
+        const T by = (T)share, more = (T)rest;                                                                         \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            labels[i] %= groups;                                                                                       \
+            bytes = i % 4 ? bytes >> 8 : half(draws);                                                                  \
+            const T sign = bytes & 128 ? -1 : 1;                                                                       \
+            const T weight = ABS(x[i]) * by;                                                                           \
+            moves[i] = share ? sign * SQRT(weight + more) : sign;                                                      \
+        }                                                                                                              \
+    }
+DRAW_GROUPS(float, fabsf, sqrtf)
+DRAW_GROUPS(double, fabs, sqrt)
+
 /* From here on it is Python's affair. */
 
 /* The buffers of one call, and the number of entries in the first. */
 typedef struct {
-    Py_buffer of[5];
+    Py_buffer of[7];
     Py_ssize_t n;
 } Given;
 
@@ -418,6 +529,78 @@ static PyObject *sum_signs(PyObject *self, PyObject *args)
         Py_END_ALLOW_THREADS;
     }
     return done(&given, 4, fits);
+}
+
+static PyObject *draw_groups(PyObject *self, PyObject *args)
+{
+    Given given;
+    unsigned long long key[2], after[4];
+    long long groups;
+    double share, rest;
+    int size;
+    if (!PyArg_ParseTuple(args, "w*w*y*KKKKKKLddi", OF(0), OF(1), OF(2), key, key + 1, after, after + 1, after + 2,
+                          after + 3, &groups, &share, &rest, &size))
+        return NULL;
+    const Py_ssize_t n = size == 4 || size == 8 ? LEN(1) / size : 0;
+    const int fits = groups > 0 && n && n < UINT32_MAX && LEN(1) == n * size && LEN(2) == LEN(1) && LEN(0) == 8 * n;
+    if (fits) {
+        Draws draws = {{key[0], key[1]}, {after[0], after[1], after[2], after[3]}, {0}, 0};
+        Py_BEGIN_ALLOW_THREADS;
+        CALL(draw_groups, AT(0), AT(1), AT(2), n, groups, &draws, share, rest);
+        Py_END_ALLOW_THREADS;
+    }
+    return done(&given, 3, fits);
+}
+
+static PyObject *add_groups(PyObject *self, PyObject *args)
+{
+    Given given;
+    double radius;
+    long long start;
+    int size;
+    if (!PyArg_ParseTuple(args, "w*y*y*y*z*dLi", OF(0), OF(1), OF(2), OF(3), OF(4), &radius, &start, &size))
+        return NULL;
+    const Py_ssize_t d = alike(&given, 1, size) ? LEN(1) / size : 0, n = d ? LEN(3) / size : 0;
+    int fits = d && LEN(0) % LEN(1) == 0 && LEN(3) == n * size && LEN(2) == 8 * n && (!AT(4) || LEN(4) == 8 * n);
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        fits = CALL(add_groups, AT(0), AT(1), AT(2), AT(3), AT(4), LEN(0) / LEN(1), d, n, radius, start);
+        Py_END_ALLOW_THREADS;
+    }
+    return done(&given, 5, fits);
+}
+
+static PyObject *sum_groups(PyObject *self, PyObject *args)
+{
+    Given given;
+    int size;
+    if (!PyArg_ParseTuple(args, "w*w*y*y*y*i", OF(0), OF(1), OF(2), OF(3), OF(4), &size))
+        return NULL;
+    const Py_ssize_t n = alike(&given, 1, size) ? LEN(3) / size : 0;
+    int fits = n && LEN(3) == n * size && LEN(4) == LEN(3) && LEN(2) == 8 * n && LEN(0) == LEN(1) && LEN(0) % 8 == 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        fits = CALL(sum_groups, AT(0), AT(1), AT(2), AT(3), AT(4), LEN(0) / 8, n);
+        Py_END_ALLOW_THREADS;
+    }
+    return done(&given, 5, fits);
+}
+
+static PyObject *mend_groups(PyObject *self, PyObject *args)
+{
+    Given given;
+    double theta;
+    int size;
+    if (!PyArg_ParseTuple(args, "w*w*y*y*y*y*y*di", OF(0), OF(1), OF(2), OF(3), OF(4), OF(5), OF(6), &theta, &size))
+        return NULL;
+    int fits = alike(&given, 2, size) && LEN(0) == given.n * size && LEN(3) == LEN(0) && LEN(4) == LEN(0) &&
+               LEN(2) == 8 * given.n && LEN(5) == LEN(6) && LEN(5) % size == 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        fits = CALL(mend_groups, AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), AT(6), LEN(5) / size, given.n, theta);
+        Py_END_ALLOW_THREADS;
+    }
+    return done(&given, 7, fits);
 }
 
 /* A side of a box: one number for all, or a buffer with one for each of n coordinates. Whether it is either. */
@@ -500,6 +683,11 @@ static PyMethodDef methods[] = {
     {"words", fill_words, METH_VARARGS, "words(out, key0, key1, counter0, counter1, counter2, counter3)"},
     {"add_signs", add_signs, METH_VARARGS, "add_signs(out, base, bits, table, scale, itemsize)"},
     {"sum_signs", sum_signs, METH_VARARGS, "sum_signs(total, weights, bits, table, itemsize)"},
+    {"draw_groups", draw_groups, METH_VARARGS,
+     "draw_groups(labels, moves, x, key0, key1, counter0, counter1, counter2, counter3, groups, share, rest, itemsize)"},
+    {"add_groups", add_groups, METH_VARARGS, "add_groups(out, base, labels, moves, free, radius, start, itemsize)"},
+    {"sum_groups", sum_groups, METH_VARARGS, "sum_groups(products, squares, labels, u, w, itemsize)"},
+    {"mend_groups", mend_groups, METH_VARARGS, "mend_groups(g, after, labels, u, w, rest, news, theta, itemsize)"},
     {"entropy_step", entropy_step, METH_VARARGS,
      "entropy_step(y, x, g, lower, upper, inverse, eta, a, b, top, itemsize)"},
     {"sums", sums, METH_VARARGS, "sums(x, y, itemsize) -> |x - y|_1, |x - y|_2^2; of x alone if y is None"},
@@ -508,7 +696,7 @@ static PyMethodDef methods[] = {
 
 static int revision(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "REVISION", 2);
+    return PyModule_AddIntConstant(module, "REVISION", 3);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, revision}, {0, NULL}};

@@ -3,13 +3,53 @@
 from numpy import uint8, uint64
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array
+from zomirror.arrays import Array, Indices, Values
 
 REVISION: int
 
 def words(out: NDArray[uint64], key0: int, key1: int, c0: int, c1: int, c2: int, c3: int, /) -> None: ...
 def add_signs(out: Array, base: Array, bits: NDArray[uint8], table: Array, scale: float, itemsize: int, /) -> None: ...
 def sum_signs(total: Array, weights: Array, bits: NDArray[uint8], table: Array, itemsize: int, /) -> None: ...
+def draw_groups(
+    labels: Indices,
+    moves: Array,
+    x: Array,
+    key0: int,
+    key1: int,
+    c0: int,
+    c1: int,
+    c2: int,
+    c3: int,
+    groups: int,
+    share: float,
+    rest: float,
+    itemsize: int,
+    /,
+) -> None: ...
+def add_groups(
+    out: Array,
+    base: Array,
+    labels: Indices,
+    moves: Array,
+    free: Indices | None,
+    radius: float,
+    start: int,
+    itemsize: int,
+    /,
+) -> None: ...
+def sum_groups(products: Values, squares: Values, labels: Indices, u: Array, w: Array, itemsize: int, /) -> None: ...
+def mend_groups(
+    g: Array,
+    after: Array,
+    labels: Indices,
+    u: Array,
+    w: Array,
+    rest: Array,
+    news: Array,
+    theta: float,
+    itemsize: int,
+    /,
+) -> None: ...
 def entropy_step(
     y: Array,
     x: Array,

@@ -24,6 +24,11 @@ Indices = NDArray[np.intp]
 COLUMNS = 1 << 13  # their part of the sum stays in the cache
 LANES = 16
 """Sums that are made side by side."""
+KEPT = 1 << 16
+"""Sums of larger points are made anew: they would be kept alive for it."""
+_NONE: tuple[Array | None, Array | None, tuple[float, float]] = (None, None, (0.0, 0.0))
+_kept = (_NONE, _NONE, _NONE)
+"""Of the last x, of the last y, and of the two."""
 
 
 def norm1(x: Array, y: Array | None = None) -> float:
@@ -40,8 +45,24 @@ def sums(x: Array, y: Array | None = None) -> tuple[float, float]:
     """|x - y|_1 and |x - y|_2^2, or those of x alone, in float64; inf beyond its range.
 
     Term i is added to sum i mod LANES, and then the sums are folded in halves: an order of its own, in numpy and
-    compiled.
+    compiled. A step asks several times for the sums of its two points, so those of points that cannot change are kept.
     """
+    global _kept  # a tuple that is put in its place whole, so that no thread sees half of it
+    for one, other, pair in _kept:
+        if one is x and other is y and _frozen(x) and (y is None or _frozen(y)):
+            return pair
+    pair = _sums(x, y)
+    if x.size <= KEPT and _frozen(x) and (y is None or _frozen(y)):
+        _kept = (_kept[1], _kept[2], (x, y, pair))
+    return pair
+
+
+def _frozen(x: Array) -> bool:
+    """Whether nobody can write into x, nor into what it is a view of."""
+    return x.base is None and not x.flags.writeable
+
+
+def _sums(x: Array, y: Array | None) -> tuple[float, float]:
     if kernels.compiled is not None and (kernels.suited(x) if y is None else x.size == y.size and kernels.suited(x, y)):
         pair: tuple[float, float] = kernels.compiled.sums(x, y, x.itemsize)
         return pair

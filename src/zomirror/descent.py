@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,13 +11,14 @@ import numpy as np
 from zomirror.arrays import Array, Values, norm2
 from zomirror.directions import Key
 from zomirror.estimator import Estimator
+from zomirror.frozen import changed
 from zomirror.mirror import MirrorMap
 from zomirror.problem import Problem
 from zomirror.query import Query
 from zomirror.step import StepRule
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Measured:
     """What the last batch told of the point that it was asked at."""
 
@@ -38,7 +39,7 @@ class Kept:
     slack: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class State:
     """The whole of a run between two batches: with the method it decides everything that follows."""
 
@@ -118,7 +119,7 @@ class MirrorDescent:
             # A diverging run is ended by whoever drives it, who looks at x, not by a warning.
             (f, g), memory = self.estimator.tell(state.memory, query, values)
             if g is None:
-                return replace(state, t=state.t + 1, memory=memory, last=Measured(x, f, math.nan, math.nan))
+                return changed(state, t=state.t + 1, memory=memory, last=Measured(x, f, math.nan, math.nan))
             eta = self.step.eta(state.pace, g)
             x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
             x_next.flags.writeable = False

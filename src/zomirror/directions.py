@@ -144,7 +144,12 @@ def key_of(seed: int) -> Key:
 
 def generator(key: Key, t: int) -> np.random.Generator:
     """A numpy Generator that belongs to iteration t, good until the next draw in this thread."""
-    return _generator(key, (0, 0, _DRAWS, t))
+    return _generator(key, draws_at(t))
+
+
+def draws_at(t: int) -> tuple[int, int, int, int]:
+    """The counter after which its words come."""
+    return 0, 0, _DRAWS, t
 
 
 def uniform(key: Key, t: int) -> float:

@@ -22,18 +22,21 @@ Groups do not meet, so the update is a projection that costs O(d), where m dense
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zomirror import kernels
 from zomirror.arrays import Array, Indices, Values
 from zomirror.checks import nonnegative, positive, positive_integer
-from zomirror.directions import Key, generator
+from zomirror.directions import Key, draws_at, generator
 from zomirror.elementary import REALS
 from zomirror.errors import ArgumentError
 from zomirror.estimator import Estimate
+from zomirror.frozen import changed
 from zomirror.noise import EXACT, PROBE, REACH, STEP, balanced, choice, looked_again, scatter, shown
 from zomirror.problem import Problem
 from zomirror.query import MAX_BLOCK_BYTES, Query, Segment, scattered
@@ -69,6 +72,9 @@ class Groups:
 
     def add(self, base: Array, radius: float, start: int, out: Array) -> None:
         """out = base, moved by radius times the moves of group j in row j - start."""
+        if (compiled := self.compiled(out, base)) is not None:
+            compiled.add_groups(out, base, self.labels, self.moves, self.free, radius, start, out.itemsize)
+            return
         out[:] = base
         columns = np.arange(self.labels.size) if self.free is None else self.free
         rows, moves = self.labels - start, self.moves
@@ -77,17 +83,45 @@ class Groups:
             rows, columns, moves = rows[mine], columns[mine], moves[mine]
         out[rows, columns] += out.dtype.type(radius) * moves
 
+    def compiled(self, *others: Array) -> ModuleType | None:
+        """The compiled loops, if they can be given these groups and these arrays."""
+        if kernels.compiled is None or self.labels.itemsize != 8 or not kernels.suited(self.moves, *others):
+            return None
+        return kernels.compiled
+
     def scatter(self, moved: Array) -> Array:
         """The vector of all coordinates with these values on the free ones, zero elsewhere."""
         return scattered(moved, self.free, self.d)
 
-    def sums(self, weights: Array) -> Values:
-        """The sum of the weights in each group."""
+    def sums(self, w: Array) -> tuple[Values, Values]:
+        """The sums of u w and of u u in each group, u being the moves."""
+        u, compiled = self.moves, self.compiled(w)
+        if compiled is not None:
+            products, squares = np.empty(self.count), np.empty(self.count)
+            compiled.sum_groups(products, squares, self.labels, u, w, u.itemsize)
+            return products, squares
+        return self._summed(u * w), self._summed(u * u)
+
+    def _summed(self, weights: Array) -> Values:
         # The stubs of numpy forget that weights make the counts floats.
         return np.bincount(self.labels, weights=weights, minlength=self.count).astype(np.float64, copy=False)
 
+    def mend(self, w: Array, theta: float, rest: Array, news: Array) -> tuple[Array, Array]:
+        """rest_j / u_i + theta w_i and w_i + news_j u_i for i in group j."""
+        u, labels, compiled = self.moves, self.labels, self.compiled(w, rest, news)
+        if compiled is not None:
+            g, after = np.empty_like(w), np.empty_like(w)
+            compiled.mend_groups(g, after, labels, u, w, rest, news, theta, w.itemsize)
+            return g, after
+        g, after = rest[labels], news[labels]
+        g /= u
+        g += w.dtype.type(theta) * w
+        after *= u
+        after += w
+        return g, after
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class Remembered:
     """What GroupMemory keeps from one iteration to the next."""
 
@@ -160,9 +194,9 @@ class GroupMemory:
         width = problem.d if problem.free is None else problem.free.size
         blank = Remembered(np.zeros(width, problem.dtype))
         if self.radius is not None:
-            return replace(blank, radius=self.radius, central=bool(self.noise), sd=float(self.noise or 0))
+            return changed(blank, radius=self.radius, central=bool(self.noise), sd=float(self.noise or 0))
         if problem.stochastic or self.noise == 0:
-            return replace(blank, radius=EXACT * self.scale)
+            return changed(blank, radius=EXACT * self.scale)
         return blank
 
     def ask(self, memory: Remembered, problem: Problem, x: Array, t: int, key: Key) -> Query:
@@ -194,76 +228,86 @@ class GroupMemory:
         if memory.central and len(rest) > 1:
             nearer = np.subtract(*values[1 + 2 * k : 1 + 4 * k].reshape(2, k)) / moved.radius
             if self.noise is None:
-                memory = replace(memory, sd=looked_again(memory.sd, np.concatenate([at_x, values[1 + 4 * k :]])))
+                memory = changed(memory, sd=looked_again(memory.sd, np.concatenate([at_x, values[1 + 4 * k :]])))
             nu = balanced(memory.radius, memory.sd, y - nearer, self.scale, memory.w.dtype)
-            memory = replace(memory, radius=nu)
+            memory = changed(memory, radius=nu)
         elif rest and not memory.central:
             memory = self._settle(memory, np.concatenate([at_x, values[-LADDER:]]), float(np.abs(y).max()))
         elif not memory.radius:
             memory = self._choose(memory, float(self.noise or 0), float(np.abs(y).max()))
         if memory.flat and not y.any() and f != memory.f and self.radius is None:
             # Values differ from one iterate to the next, differences are zero: f has steps, and wants a longer reach.
-            memory = replace(memory, radius=min(4 * memory.radius, REACH * self.scale))
-        memory = replace(memory, f=f)
+            memory = changed(memory, radius=min(4 * memory.radius, REACH * self.scale))
+        memory = changed(memory, f=f)
         slope = 1.0
         if self.link is not None:
             f, slope = float(self.link(f)), self.link.slope(f)
         if not (y.any() and slope):
-            return Estimate(f, groups.scatter(np.zeros_like(memory.w))), replace(memory, flat=not memory.central)
+            return Estimate(f, groups.scatter(np.zeros_like(memory.w))), changed(memory, flat=not memory.central)
         if memory.flat and k == 1 < self.batch_size and memory.w.size > 1:
             # The plain has ended: all groups are asked before a step is taken.
-            return Estimate(f, None), replace(memory, flat=False)
+            return Estimate(f, None), changed(memory, flat=False)
         doubtful = (memory.central or query.stochastic) and memory.w.any()
         gain = 1.0 if doubtful else self.gain
         g, w, theta = mended(groups, y, memory.w, memory.theta, gain)
         if slope != 1:
             g *= g.dtype.type(slope)
-        return Estimate(f, groups.scatter(g)), replace(memory, w=w, theta=theta, flat=False)
+        return Estimate(f, groups.scatter(g)), changed(memory, w=w, theta=theta, flat=False)
 
     def _groups(self, memory: Remembered, problem: Problem, x: Array, t: int, key: Key) -> Groups:
         n = memory.w.size
         k = 1 if memory.flat else min(self.batch_size, n)
         if memory.drowned:
             k = max(k, min(2 * self.batch_size, n // 10))
-        draw = generator(key, t)
-        labels = draw.permutation(n) % k
-        signs = 1 - 2 * draw.integers(2, size=n, dtype=np.int8).astype(x.dtype)
-        size = np.abs(x if problem.free is None else x[problem.free])
+        moved = x if problem.free is None else x[problem.free]
         with np.errstate(over="ignore"):
-            total = float(size.sum(dtype=np.float64))
-        if total > 0 and (share := self.rho * n / total) < REALS[size.dtype].largest:  # else x is 0, as good as
-            size *= share
-            size += 1 - self.rho
-            signs *= np.sqrt(size, out=size)
-        return Groups(labels, signs, k, problem.free, problem.d)
+            total = float(np.abs(moved).sum(dtype=np.float64))
+        share = self.rho * n / total if total > 0 else math.inf
+        if not share < REALS[x.dtype].largest:
+            share = 0.0  # x is 0, as good as
+        labels, moves = drawn(moved, k, share, 1 - self.rho, key, t)
+        return Groups(labels, moves, k, problem.free, problem.d)
 
     def _ladder(self, x: Array, groups: Groups, count: int) -> list[Segment]:
         """Points so close to x that f changes over them by its noise alone, if it has any."""
-        whole = replace(groups, labels=np.zeros_like(groups.labels), count=1)
+        whole = Groups(np.zeros_like(groups.labels), groups.moves, 1, groups.free, groups.d)
         return [Segment(x, 1, whole, i * STEP * self.scale) for i in range(1, count + 1)]
 
     def _settle(self, memory: Remembered, ladder: Values, slope: float) -> Remembered:
         """Choose by the noise that the ladder shows."""
         chosen = self._choose(memory, shown(ladder), slope)
         # Four third differences that overlap know little; where noise is all that is seen, seven values know more.
-        return replace(chosen, sd=math.sqrt(scatter(ladder))) if chosen.central else chosen
+        return changed(chosen, sd=math.sqrt(scatter(ladder))) if chosen.central else chosen
 
     def _choose(self, memory: Remembered, sd: float, slope: float) -> Remembered:
         """One- or two-sided differences, and nu, for noise of this size."""
         radius, central, drowned = choice(sd, slope, self.scale, memory.w.dtype)
-        return replace(memory, sd=sd, radius=radius, central=central, drowned=drowned)
+        return changed(memory, sd=sd, radius=radius, central=central, drowned=drowned)
+
+
+def drawn(x: Array, k: int, share: float, rest: float, key: Key, t: int) -> tuple[NDArray[np.intp], Array]:
+    """Labels of k random groups of about one size; moves sigma_i sqrt(share |x_i| + rest), sigma_i if share is 0."""
+    n = x.size
+    if n and kernels.compiled is not None and kernels.suited(x) and np.intp(0).itemsize == 8:
+        labels, moves = np.empty(n, np.intp), np.empty_like(x)
+        kernels.compiled.draw_groups(labels, moves, x, *key, *draws_at(t), k, share, rest, x.itemsize)
+        return labels, moves
+    draw = generator(key, t)
+    labels = draw.permutation(n) % k
+    moves = 1 - 2 * draw.integers(2, size=n, dtype=np.int8).astype(x.dtype)
+    if share:
+        size = np.abs(x)
+        size *= share
+        size += rest
+        moves *= np.sqrt(size, out=size)
+    return labels, moves
 
 
 def mended(groups: Groups, y: Values, w: Array, theta: float, gain: float = 1.0) -> tuple[Array, Array, float]:
     """(g, w_next, theta_next) from the differences y, the memory w and the trust theta that earlier batches earned."""
-    u, labels = groups.moves, groups.labels
-    p = groups.sums(u * w)
-    g: Array = (gain * (y - theta * p))[labels].astype(w.dtype)
-    g /= u
-    g += w.dtype.type(theta) * w
+    p, squares = groups.sums(w)
     foretold = float(p @ p)
     earned = min(max(float(y @ p) / foretold, 0.0), 2.0) if foretold > 0 else 0.0
-    after: Array = ((y - earned * p) / groups.sums(u * u))[labels].astype(w.dtype)
-    after *= u
-    after += w
+    rest, news = gain * (y - theta * p), (y - earned * p) / squares
+    g, after = groups.mend(w, theta, rest.astype(w.dtype), news.astype(w.dtype))
     return g, after, earned

@@ -7,13 +7,14 @@ line      ask x + a p for a few a, p = -H q by L-BFGS; what would change its sig
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.arrays import Array, Values
 from zomirror.errors import ArgumentError
+from zomirror.frozen import changed
 from zomirror.grouped import Groups
 from zomirror.problem import Problem
 from zomirror.query import Query, Segment
@@ -31,7 +32,7 @@ SMALL = 1e-2
 """Entries below this part of the largest are not chosen."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Refinement:
     """The chosen coordinates and what L-BFGS remembers of them; arrays longer than `count` are padded with zeros."""
 
@@ -69,7 +70,7 @@ class Refinement:
         """To be tried again much closer to x; None if L-BFGS chose how far to look, or if it is close already."""
         if self.pairs or float(np.abs(self.direction).max()) <= CLOSE * scale:
             return None
-        return replace(self, direction=min(ALPHAS) * self.direction)
+        return changed(self, direction=min(ALPHAS) * self.direction)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +105,7 @@ def begun(blank: Refinement, x: Array, w: Array, problem: Problem, small: float 
     found = free[np.sort(np.concatenate([support, more]))]
     chosen = np.zeros(most, np.intp)
     chosen[: found.size] = found
-    return replace(blank, chosen=chosen, count=int(found.size))
+    return changed(blank, chosen=chosen, count=int(found.size))
 
 
 def aimed(r: Refinement, x: Array, f: Values, problem: Problem, query: Query, scale: float) -> tuple[Refinement, Reals]:
@@ -134,7 +135,7 @@ def aimed(r: Refinement, x: Array, f: Values, problem: Problem, query: Query, sc
     p = np.where(held, 0.0, p)
     if _dot(p, q) >= 0:
         p, pairs = q * (-float(np.abs(p).max()) / max(float(np.abs(q).max()), 1e-300)), 0
-    after = replace(
+    after = changed(
         r,
         place=_padded(place, r),
         gradient=_padded(gradient, r),

@@ -18,13 +18,14 @@ less in it leads elsewhere more surely than other groups do, and it pays to look
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from zomirror.arrays import Array, Values
 from zomirror.descent import Kept, State
 from zomirror.directions import Key, generator
+from zomirror.frozen import changed
 from zomirror.problem import Problem
 from zomirror.query import Query
 from zomirror.survey import DESCEND, WAIT, Course, Surveyed
@@ -45,7 +46,7 @@ REVISION = 1
 """Raised whenever the same values lead it to other points."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Attempt:
     """One descent: where it is and how it has fared."""
 
@@ -69,16 +70,16 @@ class Attempt:
         best, h = self.course.best, problem.penalty
         if self.least < self.mark - fall * (h(best) - h(_nearest(best, problem))):
             pause = max(LEAST, BACK * self.course.descent.w.size, PAUSE * self.age)
-            return replace(self, mark=self.least, due=self.age + int(patience * pause))
+            return changed(self, mark=self.least, due=self.age + int(patience * pause))
         return self
 
     @property
     def unborn(self) -> Attempt:
         """What stands for no descent."""
-        return replace(self, course=replace(self.course, least=math.inf))
+        return changed(self, course=changed(self.course, least=math.inf))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Attempts:
     """The descent that has its turn, and the one that was set aside for it."""
 
@@ -131,36 +132,36 @@ class Restarted:
         """The first descent."""
         state = self.surveyed.init(x0, problem, key)
         attempt = Attempt(x0, state.pace, state.memory)
-        return replace(state, memory=Attempts(x0, attempt, attempt.unborn))
+        return changed(state, memory=Attempts(x0, attempt, attempt.unborn))
 
     def ask(self, state: State) -> Query:
         """The query of the descent that has its turn."""
-        return self.surveyed.ask(replace(state, memory=state.memory.current.course))
+        return self.surveyed.ask(changed(state, memory=state.memory.current.course))
 
     def tell(self, state: State, query: Query, values: Values) -> State:
         """One step of that descent, and perhaps a change of turns."""
         attempts: Attempts = state.memory
         now = attempts.current
-        moved = self.surveyed.tell(replace(state, memory=now.course), query, values)
-        now = replace(now, x=moved.x, pace=moved.pace, course=moved.memory, age=now.age + len(values))
-        attempts = replace(attempts, current=now)
+        moved = self.surveyed.tell(changed(state, memory=now.course), query, values)
+        now = changed(now, x=moved.x, pace=moved.pace, course=moved.memory, age=now.age + len(values))
+        attempts = changed(attempts, current=now)
         if now.course.stage == DESCEND and not now.course.asked and not now.course.descent.central:
             # A survey has been made, and what it found worth refining is refined.
             now = now.judged(state.problem, 1.0 if attempts.alone else SHORT, attempts.fall(state.problem))
-            attempts = self._turned(replace(attempts, current=now), moved)
+            attempts = self._turned(changed(attempts, current=now), moved)
         if attempts.best is not attempts.current.course and moved.last is not None:
             # How nearly stationary a descent is that may be dropped says nothing about the point that is kept.
-            moved = replace(moved, last=replace(moved.last, stationarity=math.nan))
+            moved = changed(moved, last=changed(moved.last, stationarity=math.nan))
         return _taken(attempts, moved)
 
     def withdrawn(self, state: State) -> State | None:
         """Without the descent that has just met a value that is not finite; None if there is no other one."""
         attempts: Attempts = state.memory
-        return None if attempts.alone else _taken(self._lost(attempts, state.problem), replace(state, t=state.t + 1))
+        return None if attempts.alone else _taken(self._lost(attempts, state.problem), changed(state, t=state.t + 1))
 
     def kept(self, state: State) -> Kept | None:
         """The best point of all descents."""
-        return self.surveyed.kept(replace(state, memory=state.memory.best))
+        return self.surveyed.kept(changed(state, memory=state.memory.best))
 
     def _turned(self, attempts: Attempts, state: State) -> Attempts:
         """With the descent whose turn it is now."""
@@ -170,7 +171,7 @@ class Restarted:
             if not rests and now.age < aside.age:
                 return attempts
             if now.least < aside.least:
-                return replace(attempts, aside=aside.unborn)
+                return changed(attempts, aside=aside.unborn)
             return self._lost(attempts, state.problem)
         if not rests:
             return attempts
@@ -179,21 +180,21 @@ class Restarted:
         starts = attempts.starts(state.problem) if grouped else ()
         turn = attempts.begun % (len(starts) + 1)
         x = starts[turn] if turn < len(starts) else _halved(now.course.best, state)
-        return replace(attempts, current=self._begin(x, now, state), aside=now, begun=begun)
+        return changed(attempts, current=self._begin(x, now, state), aside=now, begun=begun)
 
     def _begin(self, x: Array, other: Attempt, state: State) -> Attempt:
         """A descent from x, which knows of the other one only how precise f is."""
         fresh, known = self.surveyed.init(x, state.problem, state.key), other.course.descent
         course: Course = fresh.memory
-        memory = replace(course.descent, radius=known.radius, sd=known.sd)
-        return Attempt(x, fresh.pace, replace(course, descent=memory))
+        memory = changed(course.descent, radius=known.radius, sd=known.sd)
+        return Attempt(x, fresh.pace, changed(course, descent=memory))
 
     def _lost(self, attempts: Attempts, problem: Problem) -> Attempts:
         """The new descent is dropped; the old one is polished, and goes on for a quarter as long."""
         aside = attempts.aside
         due, course = aside.age + attempts.current.age // 4, self.surveyed.polished(aside.course, problem)
-        again = replace(aside, x=course.best, course=course, mark=aside.least, due=due)
-        return replace(attempts, current=again, aside=aside.unborn)
+        again = changed(aside, x=course.best, course=course, mark=aside.least, due=due)
+        return changed(attempts, current=again, aside=aside.unborn)
 
 
 def _nearest(x: Array, problem: Problem) -> Array:
@@ -203,7 +204,7 @@ def _nearest(x: Array, problem: Problem) -> Array:
 
 def _taken(attempts: Attempts, state: State) -> State:
     """The state of the descent that has its turn."""
-    return replace(state, x=attempts.current.x, pace=attempts.current.pace, memory=attempts)
+    return changed(state, x=attempts.current.x, pace=attempts.current.pace, memory=attempts)
 
 
 def _halved(x: Array, state: State) -> Array:

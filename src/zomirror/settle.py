@@ -12,17 +12,18 @@ and a stretch over which F falls is forgotten. On a plain that nobody has left y
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from zomirror.arrays import Array
+from zomirror.frozen import changed
 
 SPAN = 128
 """The batches of the first stretch: fewer cannot tell a slow fall from noise."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Stretch:
     """Some batches in a row: the mean of their points, and what tells whether F falls over them."""
 
@@ -47,7 +48,7 @@ class Stretch:
         """With one more batch, which measured F = `total` and led to x."""
         n, first = self.steps, self.first if self.steps else total
         rise = total - first
-        return replace(
+        return changed(
             self,
             mean=self.mean + (x - self.mean) / x.dtype.type(n + 1),
             steps=n + 1,
@@ -71,4 +72,4 @@ class Stretch:
     def next(self, *, longer: bool) -> Stretch:
         """A new stretch, twice as long or not."""
         blank = Stretch(np.zeros_like(self.mean))
-        return replace(blank, start=self.start, span=2 * self.span if longer else self.span)
+        return changed(blank, start=self.start, span=2 * self.span if longer else self.span)

@@ -14,7 +14,7 @@ for ever. The first puts these back to an exact zero; the second makes the steps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import numpy as np
@@ -25,6 +25,7 @@ from zomirror.checks import positive_integer
 from zomirror.descent import Kept, Measured, MirrorDescent, State
 from zomirror.directions import Key
 from zomirror.errors import ArgumentError
+from zomirror.frozen import changed
 from zomirror.grouped import GroupMemory, Remembered
 from zomirror.problem import Problem
 from zomirror.query import Query, Segment, scattered
@@ -59,7 +60,7 @@ DESCEND, SURVEY, SLOPES, LINE = range(4)
 """What a batch may be for."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Course:
     """What is known between batches: the descent's own memory, and the best point so far."""
 
@@ -148,13 +149,13 @@ class Surveyed:
         """The descent's first state."""
         state = self.descent.init(x0, problem, key)
         blank = Refinement.blank(max(1, min(self.refined, state.memory.w.size)))
-        return replace(state, memory=Course(state.memory, x0, blank, Stretch.blank(x0)))
+        return changed(state, memory=Course(state.memory, x0, blank, Stretch.blank(x0)))
 
     def ask(self, state: State) -> Query:
         """The descent's query, or now and then that of a survey or of a refinement."""
         course: Course = state.memory
         if course.stage == DESCEND:
-            return self.descent.ask(replace(state, memory=course.descent))
+            return self.descent.ask(changed(state, memory=course.descent))
         if course.stage == SLOPES:
             return course.refinement.slopes(state.x, course.descent.radius, state.problem)
         if course.stage == LINE:
@@ -168,21 +169,21 @@ class Surveyed:
 
     def _descended(self, state: State, query: Query, values: Values) -> State:
         course: Course = state.memory
-        moved = self.descent.tell(replace(state, memory=course.descent), query, values)
+        moved = self.descent.tell(changed(state, memory=course.descent), query, values)
         total = math.inf
         if moved.last is not None:
             total = moved.last.f + state.problem.penalty(moved.last.x)
             course = _noted(course, moved.last.x, moved.last.f, total, len(values))
         if total > course.ceiling:
-            return replace(moved, x=course.best, pace=2 * state.pace, memory=course)
+            return changed(moved, x=course.best, pace=2 * state.pace, memory=course)
         if moved.last is not None and course.descent.central:
-            course = replace(course, stretch=course.stretch.met(moved.x, total))
+            course = changed(course, stretch=course.stretch.met(moved.x, total))
         if course.ceiling == math.inf and moved.pace > 0:
-            course = replace(course, ceiling=total + ASTRAY * self.scale * moved.pace)
+            course = changed(course, ceiling=total + ASTRAY * self.scale * moved.pace)
         asked = course.asked + len(values)
         due = asked >= self.every and moved.pace > 0 and not state.problem.stochastic
         stage = SURVEY if due else DESCEND
-        return replace(moved, memory=replace(course, descent=moved.memory, asked=asked, stage=stage))
+        return changed(moved, memory=changed(course, descent=moved.memory, asked=asked, stage=stage))
 
     def kept(self, state: State) -> Kept | None:
         """The best point, and how far above it another may seem by noise alone; no draw of a stochastic f is best."""
@@ -193,7 +194,7 @@ class Surveyed:
 
     def polished(self, course: Course, problem: Problem) -> Course:
         """About to be refined at its best point for as long as that gains anything."""
-        course = replace(course, descent=replace(course.descent, f=course.f))
+        course = changed(course, descent=changed(course.descent, f=course.f))
         return _refined(course, course.best, problem, POLISHED) if self.refined else course
 
     def _prunings(self, state: State) -> list[Segment]:
@@ -217,18 +218,18 @@ class Surveyed:
         course = _noted(course, x, f, f + h, len(values))
         free = problem.d if problem.free is None else problem.free.size
         if f + h > course.least + SLACK * h + DOUBT * sd and course.waited >= max(self.every, WAIT * free):
-            x, f, pace, course = course.best, course.f, 2 * pace, replace(course, waited=0)
-            course = replace(course, stretch=course.stretch.next(longer=False))
+            x, f, pace, course = course.best, course.f, 2 * pace, changed(course, waited=0)
+            course = changed(course, stretch=course.stretch.next(longer=False))
         if course.stretch.over:
             settled = course.stretch.settled(DOUBT * sd)
             x, pace = (problem.box.project(course.stretch.mean), 2 * pace) if settled else (x, pace)
             x.flags.writeable = False
-            course = replace(course, stretch=course.stretch.next(longer=settled))
+            course = changed(course, stretch=course.stretch.next(longer=settled))
         slow = course.since - course.least <= SLOW * h
-        course = replace(course, descent=replace(course.descent, f=f), asked=0, since=course.least, stage=DESCEND)
+        course = changed(course, descent=changed(course.descent, f=f), asked=0, since=course.least, stage=DESCEND)
         if self.refined and slow and not course.rest and not course.descent.central:
             course = _refined(course, x, problem, WORTH)
-        course = replace(course, rest=max(0, course.rest - 1))
+        course = changed(course, rest=max(0, course.rest - 1))
         return State(problem, state.key, state.t + 1, x, course, pace, last)
 
     def _sloped(self, state: State, query: Query, values: Values) -> State:
@@ -238,8 +239,8 @@ class Surveyed:
         course = _noted(course, x, f, refinement.total, len(values))
         w, on = course.descent.w.copy(), refinement.chosen[: refinement.count]
         w[on if problem.free is None else np.searchsorted(problem.free, on)] = slopes
-        course = replace(course, descent=replace(course.descent, w=w, f=f), refinement=refinement, stage=LINE)
-        return replace(state, t=state.t + 1, memory=course, last=Measured(x, f, math.nan, math.nan))
+        course = changed(course, descent=changed(course.descent, w=w, f=f), refinement=refinement, stage=LINE)
+        return changed(state, t=state.t + 1, memory=course, last=Measured(x, f, math.nan, math.nan))
 
     def _lined(self, state: State, query: Query, values: Values) -> State:
         x, problem, course, r = state.x, state.problem, state.memory, state.memory.refinement
@@ -251,28 +252,28 @@ class Surveyed:
             x, f = query.points(j, j + 1)[0], float(values[j])
             x.flags.writeable = False
             course = _noted(course, x, f, totals[j], len(values))
-            course = replace(course, descent=replace(course.descent, f=f))
+            course = changed(course, descent=changed(course.descent, f=f))
             enough = max(course.worth * rows * problem.penalty(x), DOUBT * course.descent.sd)
             worth = r.rounds < ROUNDS or gain >= enough
         elif course.worth == POLISHED and (shorter := r.shorter(self.scale)) is not None:
-            return replace(state, t=state.t + 1, memory=replace(course, refinement=shorter), last=last)
+            return changed(state, t=state.t + 1, memory=changed(course, refinement=shorter), last=last)
         else:
             worth = r.pairs > 0
-            r = replace(r, pairs=0, rounds=0)
+            r = changed(r, pairs=0, rounds=0)
         if worth:
-            course = replace(course, refinement=r, stage=SLOPES)
+            course = changed(course, refinement=r, stage=SLOPES)
         else:
             failed = 0 if r.rounds > ROUNDS else min(course.failed + 1, 4)
-            course = replace(course, asked=0, since=course.least, rest=2**failed - 1, failed=failed, stage=DESCEND)
+            course = changed(course, asked=0, since=course.least, rest=2**failed - 1, failed=failed, stage=DESCEND)
         last = Measured(x, course.descent.f, math.nan, math.nan)
-        return replace(state, t=state.t + 1, x=x, memory=course, last=last)
+        return changed(state, t=state.t + 1, x=x, memory=course, last=last)
 
 
 def _refined(course: Course, x: Array, problem: Problem, worth: float) -> Course:
     """About to be refined at x, if any coordinate matters there."""
     small = SMALL if worth == WORTH else 0.0  # at rest, small entries are what is left to mend
     chosen = begun(Refinement.blank(course.refinement.chosen.size), x, course.descent.w, problem, small)
-    return replace(course, refinement=chosen, worth=worth, stage=SLOPES if chosen.count else DESCEND)
+    return changed(course, refinement=chosen, worth=worth, stage=SLOPES if chosen.count else DESCEND)
 
 
 def _times(course: Course) -> int:
@@ -299,5 +300,5 @@ def _noted(course: Course, x: Array, f: float, total: float, rows: int) -> Cours
     clearly = total < course.least - DOUBT / 2 * course.descent.sd
     waited = 0 if clearly else course.waited + rows
     if total < course.least:
-        return replace(course, best=x, f=f, least=total, waited=waited)
-    return replace(course, waited=waited)
+        return changed(course, best=x, f=f, least=total, waited=waited)
+    return changed(course, waited=waited)

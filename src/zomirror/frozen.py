@@ -1,0 +1,20 @@
+"""A frozen object with other values in some of its fields: a run is a chain of them, some fifteen a batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for whoever checks types, who then knows which fields there are
+    from dataclasses import replace as changed
+else:
+
+    def changed(one: Any, /, **fields: Any) -> Any:
+        """dataclasses.replace, in a quarter of the time: for classes without slots, post-init or cached values."""
+        fresh = object.__new__(type(one))
+        values = fresh.__dict__
+        values.update(one.__dict__)
+        known = len(values)
+        values.update(fields)
+        if len(values) != known:
+            raise TypeError(f"expected fields of {type(one).__name__}, got {', '.join(fields)}")
+        return fresh
