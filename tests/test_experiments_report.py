@@ -320,6 +320,17 @@ def test_the_comparison_has_every_row_of_both_tables(models: Path, tmp_path: Pat
     assert len({task.seed for task in tasks if task.image == 482}) == 3
 
 
+def test_a_row_repeats_itself_as_often_as_one_seed_an_image_is_near_the_mean_of_all() -> None:
+    """Two images and three seeds: nine choices, by hand."""
+    curves = np.ones((3, 2, len(check.TIMES)))
+    curves[:, :, 2] = [[9.2, 9.2], [10, 10], [10.8, 10.8]]
+    assert check.repeatable(curves) == 1.0
+    curves[:, :, 2] = [[8.2, 8.2], [10, 10], [11.8, 11.8]]
+    assert check.repeatable(curves) == 7 / 9, "all but twice 8.2 and twice 11.8"
+    curves[0, 0, 4], curves[1:, 0, 4] = 1.6, 0.7
+    assert check.repeatable(curves) == 0.0, "a third of all choices is too high there, the rest too low"
+
+
 def test_the_spread_of_the_seeds_stands_beside_a_deviation(models: Path) -> None:
     """Three photographs at 0.9, 1 and 1.1 of the reference by their seeds: it is off by nothing, and strays by 0.1."""
     [reference] = [one for one in check.REFERENCES if one.images == check.PHOTOGRAPHS and one.kind == "PN"]

@@ -173,6 +173,7 @@ def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
                     "deviation_in_sd_of_seeds": row.strayed,
                     "agrees": row.agrees,
                     "explained_by_seeds": row.explained,
+                    "one_seed_agrees_with_all": row.repeatable,
                 }
                 for row in rows
             ]
@@ -191,6 +192,7 @@ def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
             "200",
             "largest deviation",
             "by seeds",
+            "one seed agrees",
         )
         lines = [
             (
@@ -201,6 +203,7 @@ def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
                 *(f"{m:.3g}/{r:.3g}" for m, r in zip(row.measured, row.reference.values, strict=True)),
                 f"{row.deviation:.1%}",
                 "" if row.strayed is None else f"{row.strayed:.1f} sd",
+                "" if row.repeatable is None else f"{row.repeatable:.0%}",
             )
             for row in rows
         ]
@@ -209,5 +212,7 @@ def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
         say(f"measured/reference; {sum(row.agrees for row in rows)} of {len(rows)} rows agree within 10 %")
         if more := sum(row.explained for row in rows):
             say(f"{more} more within two standard deviations of what the seed alone does to a row")
+        if any(row.repeatable is not None for row in rows):
+            say("one seed agrees: how often runs of ours, one an image, are within 10 % of the mean of ours")
     if not all(row.agrees or row.explained for row in rows):
         raise typer.Exit(1)

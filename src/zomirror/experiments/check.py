@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zomirror.errors import ArgumentError
 from zomirror.experiments.grid import Task
@@ -89,6 +91,9 @@ class Compared:
     seeds: int
     spread: tuple[float, ...] | None = None
     """How far the mean over the images strays by the seed alone, the standard deviation at each time."""
+    repeatable: float | None = None
+    """How often we would agree with ourselves: of all choices of one seed for each image, which is what the reference
+    has, the part that is within ten per cent of the mean over all seeds everywhere."""
 
     @property
     def deviation(self) -> float:
@@ -152,8 +157,24 @@ def compare(found: Mapping[str, Outcome], folder: Path, references: Sequence[Ref
         if not whole:
             continue
         curves = np.array([[found[key].fun for key in keys] for keys in whole])
-        means = (curves / curves[..., :1]).mean(axis=1)[:, at]  # of the images, by seed
+        curves = (curves / curves[..., :1])[..., at]
+        means = curves.mean(axis=1)  # of the images, by seed
         valid = sum(found[key].valid for key in whole[0])
         spread = tuple(means.std(axis=0, ddof=1).tolist()) if len(whole) > 1 else None
-        rows.append(Compared(reference, tuple(means.mean(axis=0).tolist()), valid, len(whole), spread))
+        again = repeatable(curves) if len(whole) > 1 else None
+        rows.append(Compared(reference, tuple(means.mean(axis=0).tolist()), valid, len(whole), spread, again))
     return rows
+
+
+def repeatable(curves: NDArray[np.float64]) -> float:
+    """The part of all choices of one seed an image whose mean curve is within TOLERANCE of the mean of all.
+
+    `curves` has the values at TIMES, by seed and image.
+    """
+    seeds, images, times = curves.shape
+    choices = np.array(list(product(range(seeds), repeat=images)))
+    sums = np.zeros((len(choices), times))
+    for image in range(images):
+        sums += curves[choices[:, image], image]
+    apart = np.abs(sums / images / curves.mean(axis=(0, 1)) - 1)
+    return float((apart <= TOLERANCE).all(axis=1).mean())
