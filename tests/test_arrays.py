@@ -1,13 +1,15 @@
-"""Sums that are kept: only of points that nobody can change, and never of others."""
+"""Sums that are kept: those of the points of a step, and never of others."""
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
 
-from zomirror.arrays import KEPT, norm1, norm2, sums
+from zomirror import arrays
+from zomirror.arrays import KEPT, keep, norm1, norm2, sums
 
 
 def frozen(values: Any) -> Any:
@@ -17,39 +19,43 @@ def frozen(values: Any) -> Any:
 
 
 def test_kept_sums_are_those_of_these_points() -> None:
-    points = [frozen([i, -2.0 * i, 0.5]) for i in range(6)]
-    for _ in range(3):
-        for i, x in enumerate(points):
-            assert sums(x) == (3 * i + 0.5, 5 * i**2 + 0.25)
-            for j, y in enumerate(points):
-                assert norm1(x, y) == 3 * abs(i - j)
-                assert norm2(x, y) == pytest.approx(5**0.5 * abs(i - j))
+    points = [frozen([i, -2.0 * i, 0.5]) for i in range(4)]
+    for i, x in enumerate(points):
+        for j, y in enumerate(points):
+            keep(x, y)
+            for k, z in enumerate(points):
+                assert sums(z) == (3 * k + 0.5, 5 * k**2 + 0.25)
+                assert norm1(x, z) == 3 * abs(i - k)
+                assert norm2(z, y) == pytest.approx(5**0.5 * abs(j - k))
 
 
-def test_points_that_may_change_are_summed_anew() -> None:
-    x = np.ones(4)
-    assert sums(x) == (4.0, 4.0)
-    x[0] = 3.0
-    assert sums(x) == (6.0, 12.0)
-    view = x[:]
-    view.flags.writeable = False  # and x can still be written to
-    assert sums(view) == (6.0, 12.0)
-    x[0] = 0.0
-    assert sums(view) == (3.0, 3.0)
-    y = frozen([1.0, 1.0])
-    assert sums(y, frozen([0.0, 0.0])) == (2.0, 2.0)
-    assert sums(y) == (2.0, 2.0)
-    y.flags.writeable = True
-    y[0] = 5.0
-    assert sums(y) == (6.0, 26.0)
+def test_a_step_makes_each_sum_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, plain = [], arrays._sums
+
+    def counted(x: Any, y: Any) -> tuple[float, float]:
+        made.append((x, y))
+        return plain(x, y)
+
+    monkeypatch.setattr(arrays, "_sums", counted)
+    x, y, z = (frozen(np.full(5, i)) for i in range(3))
+    for one, other in ((x, y), (y, z)):
+        keep(one, other)
+        norm1(one, other), norm2(one, other), norm1(one), norm1(other), sums(other)
+    assert len(made) == 5, "of x, y, z, and of two pairs"
+
+
+def test_what_was_made_writable_again_is_summed_anew() -> None:
+    x, y = frozen([1.0, 1.0]), frozen([2.0, 2.0])
+    keep(x, y)
+    x.flags.writeable = True
+    x[0] = 5.0
+    assert sums(x) == (6.0, 26.0)
+    assert norm1(x, y) == 4.0
 
 
 def test_large_points_are_not_kept_alive() -> None:
-    import weakref
-
-    small, large = frozen(np.ones(3)), frozen(np.ones(KEPT + 1))
-    sums(small)
-    sums(large)
-    gone = weakref.ref(large)
-    del large
+    x, y = (frozen(np.full(KEPT + 1, i)) for i in range(2))
+    keep(x, y)
+    gone = weakref.ref(y)
+    del y
     assert gone() is None

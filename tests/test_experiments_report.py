@@ -323,9 +323,9 @@ def test_the_comparison_has_every_row_of_both_tables(models: Path, tmp_path: Pat
 def test_a_row_repeats_itself_as_often_as_one_seed_an_image_is_near_the_mean_of_all() -> None:
     """Two images and three seeds: nine choices, by hand."""
     curves = np.ones((3, 2, len(check.TIMES)))
-    curves[:, :, 2] = [[9.2, 9.2], [10, 10], [10.8, 10.8]]
+    curves[:, :, 2] = np.array([[9.2], [10.0], [10.8]])
     assert check.repeatable(curves) == 1.0
-    curves[:, :, 2] = [[8.2, 8.2], [10, 10], [11.8, 11.8]]
+    curves[:, :, 2] = np.array([[8.2], [10.0], [11.8]])
     assert check.repeatable(curves) == 7 / 9, "all but twice 8.2 and twice 11.8"
     curves[0, 0, 4], curves[1:, 0, 4] = 1.6, 0.7
     assert check.repeatable(curves) == 0.0, "a third of all choices is too high there, the rest too low"

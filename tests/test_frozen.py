@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,16 @@ def test_every_state_of_a_run_can_be_changed() -> None:
         opt.tell(np.square(opt.ask() - 0.2).sum(axis=1))
     attempts = opt.state.memory
     course = attempts.current.course
-    for part in (opt.state, opt.state.last, attempts, attempts.current, course, course.descent, course.refinement):
+    parts: tuple[Any, ...] = (
+        opt.state,
+        opt.state.last,
+        attempts,
+        attempts.current,
+        course,
+        course.descent,
+        course.stretch,
+    )
+    for part in parts:
         again = changed(part)
         assert all(getattr(again, field.name) is getattr(part, field.name) for field in fields(part))
         assert not hasattr(type(part), "__post_init__")

@@ -110,6 +110,78 @@ def first(opt: zm.Optimizer, slope: NDArray[Any]) -> tuple[Any, Any, Any]:
     return opt.state.memory, opt.query, opt.query.points() @ slope
 
 
+def test_the_opening_has_twice_the_groups_and_takes_in_all_they_bring() -> None:
+    slope, place = np.random.default_rng(4).normal(size=D), problem()
+    estimators = zm.GroupMemory(5, noise=0.0, opening=3), zm.GroupMemory(10, noise=0.0)
+    memories = [estimator.init(place) for estimator in estimators]
+    for t in range(3):
+        queries = [
+            one.ask(memory, place, np.zeros(D), t, KEY) for one, memory in zip(estimators, memories, strict=True)
+        ]
+        assert queries[0].points().tobytes() == queries[1].points().tobytes()
+        told = [
+            one.tell(memory, query, query.points() @ slope)
+            for one, memory, query in zip(estimators, memories, queries, strict=True)
+        ]
+        assert told[0][0].gradient is not None
+        assert told[1][0].gradient is not None
+        assert told[0][0].gradient.tobytes() == told[1][0].gradient.tobytes()
+        memories = [memory for _, memory in told]
+    short = estimators[0].ask(memories[0], place, np.zeros(D), 3, KEY)
+    assert short.segments[1].count == 5
+    assert memories[0].batches == 3
+    _, later = estimators[0].tell(memories[0], short, short.points() @ slope)
+    assert later.batches == 3, "what comes after the opening is not counted"
+
+
+def test_the_opening_takes_in_all_once_there_is_a_memory() -> None:
+    """The first gradient has the unit that the first step size expects; the others are unbiased, until it is over."""
+    slope, place, gradients = np.random.default_rng(4).normal(size=D), problem(), []
+    for gain in (1.0, 0.5):
+        estimator = zm.GroupMemory(5, noise=0.0, gain=gain, opening=3)
+        memory, found = estimator.init(place), []
+        for t in range(4):
+            query = estimator.ask(memory, place, np.zeros(D), t, KEY)
+            (_, g), memory = estimator.tell(memory, query, query.points() @ slope)
+            found.append(np.asarray(g))
+        gradients.append(found)
+    whole, half = gradients
+    np.testing.assert_array_equal(half[0], whole[0] / 2)
+    np.testing.assert_array_equal(half[1:3], whole[1:3])
+    assert (half[3] != whole[3]).any()
+
+
+def test_the_batch_that_looks_for_noise_is_not_of_the_opening() -> None:
+    slope, place = np.random.default_rng(4).normal(size=D), problem()
+    plain, opened = zm.GroupMemory(5, gain=0.5), zm.GroupMemory(5, gain=0.5, opening=3)
+    memories = plain.init(place), opened.init(place)
+    one, other = (e.ask(m, place, np.zeros(D), 0, KEY) for e, m in zip((plain, opened), memories, strict=True))
+    assert one.points().tobytes() == other.points().tobytes()
+    _, memory = opened.tell(memories[1], other, other.points() @ slope)
+    assert memory.batches == 0
+    assert opened.ask(memory, place, np.zeros(D), 1, KEY).segments[1].count == 10
+
+
+@pytest.mark.parametrize(("noise", "stochastic"), [(0.1, False), (0.0, True)])
+def test_where_f_is_noisy_or_stochastic_the_opening_has_no_more_groups(noise: float, stochastic: bool) -> None:
+    estimator, place = zm.GroupMemory(5, noise=noise, opening=3), replace(problem(), stochastic=stochastic)
+    memory = estimator.init(place)
+    for t in range(3):
+        query = estimator.ask(memory, place, np.zeros(D), t, KEY)
+        assert query.segments[1].count == 5
+        _, memory = estimator.tell(memory, query, query.points() @ np.ones(D))
+
+
+def test_a_plain_is_not_part_of_the_opening() -> None:
+    estimator, place = zm.GroupMemory(5, noise=0.0, opening=3), problem()
+    memory = estimator.init(place)
+    for t in range(4):
+        query = estimator.ask(memory, place, np.zeros(D), t, KEY)
+        _, memory = estimator.tell(memory, query, np.zeros(len(query)))
+    assert memory.flat
+    assert memory.batches == 0
+
+
 def test_the_memory_lowers_the_variance_of_later_batches() -> None:
     """On a linear function the memory converges, and the estimate with it."""
     estimator, place, slope = zm.GroupMemory(5, noise=0.0), problem(), np.random.default_rng(4).normal(size=D)
@@ -360,11 +432,22 @@ def test_scale_free_step_begins_at_the_first_gradient_that_stands_out() -> None:
         ({"gain": 0}, "gain"),
         ({"radius": -1.0}, "radius > 0"),
         ({"noise": -1.0}, "noise >= 0"),
+        ({"opening": -1}, "opening >= 1"),
+        ({"opening": 1.5}, "opening to be an integer"),
+        ({"opening": None}, "opening to be an integer"),
     ],
 )
 def test_wrong_settings_are_refused(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(zm.ArgumentError, match=sentence):
+    with pytest.raises((zm.ArgumentError, zm.ArgumentTypeError), match=sentence):
         zm.GroupMemory(**options)
+
+
+def test_a_problem_without_a_free_coordinate_is_refused() -> None:
+    def never(points: Any) -> Any:
+        raise AssertionError("nothing is asked")
+
+    with pytest.raises(zm.ArgumentError, match="none that can move: widen the bounds"):
+        zm.minimize(never, np.full(4, 0.5), bounds=(0.5, 0.5), budget=100)
 
 
 @pytest.mark.parametrize("x", [np.array([5e-324]), np.full(20, 1e-45, np.float32), np.array([0.0, 1e-310])])

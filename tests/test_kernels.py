@@ -25,7 +25,7 @@ import zomirror.query as queries
 from zomirror import kernels
 from zomirror.arrays import Array, sums
 from zomirror.box import Box
-from zomirror.directions import key_of
+from zomirror.directions import generator, key_of
 from zomirror.grouped import Groups, drawn, mended
 from zomirror.penalty import ElasticNet
 from zomirror.query import Stream
@@ -234,6 +234,23 @@ def test_what_a_batch_of_groups_tells_is_the_same(
     y = np.random.default_rng(seed + 1).standard_normal(groups.count)
     same(lambda: np.concatenate(groups.sums(w)))
     same(lambda: np.concatenate(mended(groups, y, w, theta, gain)[:2]))
+
+
+@needs
+def test_a_numpy_that_draws_otherwise_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not promise its streams: then its own calls are used, compiled loops or not."""
+    from zomirror import grouped
+
+    plain = generator
+    x, key = np.ones(30), key_of(0)
+    assert grouped._draws_like_numpy(kernels.there())
+    monkeypatch.setattr(grouped, "generator", lambda key, t: plain(key, t + 1))
+    grouped._draws_like_numpy.cache_clear()
+    try:
+        assert not grouped._draws_like_numpy(kernels.there())
+        same(lambda: drawn(x, 5, 0.5, 0.5, key, 7)[1])
+    finally:
+        grouped._draws_like_numpy.cache_clear()
 
 
 @needs

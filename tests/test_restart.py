@@ -131,6 +131,35 @@ def test_the_better_of_two_goes_on_when_the_new_one_rests_or_had_as_many_queries
 
 
 @pytest.mark.parametrize(
+    ("age", "watched", "then", "least", "dropped"),
+    [
+        (900, 0, math.inf, 50.0, False),
+        (1_000, 0, math.inf, 50.0, False),
+        (1_499, 1_000, 9.0, 8.9, False),
+        (1_500, 1_000, 9.0, 8.9, True),
+        (1_500, 1_000, 9.0, 6.5, False),
+        (1_500, 1_000, 12.0, 7.9, False),
+        (1_500, 1_000, 4.9, 4.9, False),
+    ],
+)
+def test_a_new_descent_that_will_not_catch_up_is_dropped(
+    age: int, watched: int, then: float, least: float, dropped: bool
+) -> None:
+    """Watched when it is no longer young, then at half as much again; it may fall on by 1.5 times what it fell."""
+    x0 = np.full(D, 0.25)
+    whole = method(x0)
+    start = whole.init(x0, problem(), KEY)
+    blank: Attempt = start.memory.current
+    old = replace(at(blank, 9_000, least=5.0, best=x0), mark=5.2, due=1_900)
+    new = replace(at(blank, age, least=least), mark=least, due=9_999, watched=watched, then=then)
+    after = whole._turned(Attempts(x0, new, old, begun=1), start)
+    assert after.alone == dropped
+    if not dropped:
+        seen = age >= (1_500 if watched else LEAST)
+        assert (after.current.watched, after.current.then) == ((age, least) if seen else (watched, then))
+
+
+@pytest.mark.parametrize(
     ("start", "lower", "kinds"),
     [(0.25, -1.0, ["near", "x0", "half"]), (0.0, -1.0, ["x0", "half"]), (0.1, 0.1, ["x0", "half"])],
 )
@@ -199,9 +228,9 @@ def test_among_many_basins_a_better_one_is_found() -> None:
         alone = method(x0, 0.002).surveyed
         ends[seed] = [zm.minimize(f, x0, budget=12_000, method=m, **settings).fun for m in (alone, None)]
     gains = [one / many for one, many in ends.values()]
-    assert min(gains) > 0.8, "the one that was ahead at the time need not be the one that would have ended lower"
-    assert float(np.median(gains)) > 0.97, "little is lost where the others' queries would have gained a little too"
-    assert max(gains) > 1.5
+    assert min(gains) > 0.97, "little is lost where the others' queries would have gained a little too"
+    assert float(np.median(gains)) > 1.05
+    assert max(gains) > 1.3
     assert float(np.exp(np.mean(np.log(gains)))) > 1.1
 
 
@@ -252,14 +281,16 @@ def test_a_snapshot_at_any_turn_goes_on_bit_for_bit(dtype: Any) -> None:
         assert on(resumed) == end
 
 
-def test_with_a_group_for_each_coordinate_x0_would_lead_to_the_same_place() -> None:
-    x0 = np.full(4, 0.5)
+@pytest.mark.parametrize("n", [4, 20])
+def test_with_a_group_for_each_coordinate_x0_would_lead_to_the_same_place(n: int) -> None:
+    """In the opening there are up to twenty groups."""
+    x0 = np.full(n, 0.5)
     attempts = driven(lambda X: np.square(X - 0.3).sum(axis=1), 3_000, x0=x0)
     begins = [a.current for a in attempts if a.begun and not a.current.age]
     assert begins
     for begin in begins:
         assert begin.x.tobytes() != x0.tobytes()
-        assert np.count_nonzero(begin.x) == 2
+        assert np.count_nonzero(begin.x) == n // 2
 
 
 @pytest.mark.parametrize("nonfinite", ["stop", "refuse"])

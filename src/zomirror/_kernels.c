@@ -89,8 +89,8 @@ BOTH(ADD_SIGNS)
     }
 BOTH(SUM_SIGNS)
 
-/* out_r = base, moved in the columns i whose label is start + r by radius moves_i; column i stands at free_i, if not all
-   columns are there. Whether every column was within a row. */
+/* out_r = base, moved in the columns i whose label is start + r by radius moves_i; column i stands at free_i, if not
+   all are there. Whether every column was within a row. */
 #define ADD_GROUPS(T)                                                                                                  \
     static int add_groups_##T(T *restrict out, const T *restrict base, const int64_t *restrict labels,                 \
                               const T *restrict moves, const int64_t *restrict free, Py_ssize_t rows, Py_ssize_t d,    \
@@ -128,7 +128,7 @@ BOTH(ADD_GROUPS)
     }
 BOTH(SUM_GROUPS)
 
-/* g_i = rest_j / u_i + theta w_i and after_i = news_j u_i + w_i, i in group j. Whether every label is that of a group. */
+/* g_i = rest_j / u_i + theta w_i and after_i = news_j u_i + w_i for i in group j. Whether every label is a group's. */
 #define MEND_GROUPS(T)                                                                                                 \
     static int mend_groups_##T(T *restrict g, T *restrict after, const int64_t *restrict labels, const T *restrict u,  \
                                const T *restrict w, const T *restrict rest, const T *restrict news, Py_ssize_t groups, \
@@ -414,9 +414,9 @@ static uint32_t half(Draws *draws)
     return (uint32_t)(draws->words[at / 2] >> at % 2 * 32);
 }
 
-/* Labels 0 .. groups - 1 of n coordinates, by a permutation; and how far each moves: a sign times the root of share |x| +
-   rest, or the sign alone where share is 0. The numbers are those of numpy's Generator: its permutation takes the lower bits of
-   a half until they are small enough, its integers below 2 are the highest bits of bytes. */
+/* Labels 0 .. groups - 1 of n coordinates, by a permutation; and how far each moves: a sign times the root of
+   share |x| + rest, or the sign alone where share is 0. The numbers are those of numpy's Generator: its permutation
+   takes the lower bits of a half until they are small enough, its integers below 2 are the highest bits of bytes. */
 #define DRAW_GROUPS(T, ABS, SQRT)                                                                                      \
     static void draw_groups_##T(int64_t *restrict labels, T *restrict moves, const T *restrict x, Py_ssize_t n,        \
                                 int64_t groups, Draws *draws, double share, double rest)                               \
@@ -684,7 +684,7 @@ static PyMethodDef methods[] = {
     {"add_signs", add_signs, METH_VARARGS, "add_signs(out, base, bits, table, scale, itemsize)"},
     {"sum_signs", sum_signs, METH_VARARGS, "sum_signs(total, weights, bits, table, itemsize)"},
     {"draw_groups", draw_groups, METH_VARARGS,
-     "draw_groups(labels, moves, x, key0, key1, counter0, counter1, counter2, counter3, groups, share, rest, itemsize)"},
+     "draw_groups(labels, moves, x, key0, key1, counter0, ..., counter3, groups, share, rest, itemsize)"},
     {"add_groups", add_groups, METH_VARARGS, "add_groups(out, base, labels, moves, free, radius, start, itemsize)"},
     {"sum_groups", sum_groups, METH_VARARGS, "sum_groups(products, squares, labels, u, w, itemsize)"},
     {"mend_groups", mend_groups, METH_VARARGS, "mend_groups(g, after, labels, u, w, rest, news, theta, itemsize)"},

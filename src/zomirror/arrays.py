@@ -25,10 +25,8 @@ COLUMNS = 1 << 13  # their part of the sum stays in the cache
 LANES = 16
 """Sums that are made side by side."""
 KEPT = 1 << 16
-"""Sums of larger points are made anew: they would be kept alive for it."""
-_NONE: tuple[Array | None, Array | None, tuple[float, float]] = (None, None, (0.0, 0.0))
-_kept = (_NONE, _NONE, _NONE)
-"""Of the last x, of the last y, and of the two."""
+"""The largest points whose sums are kept."""
+_kept: tuple[tuple[Array, Array | None, tuple[float, float]], ...] = ()
 
 
 def norm1(x: Array, y: Array | None = None) -> float:
@@ -45,21 +43,22 @@ def sums(x: Array, y: Array | None = None) -> tuple[float, float]:
     """|x - y|_1 and |x - y|_2^2, or those of x alone, in float64; inf beyond its range.
 
     Term i is added to sum i mod LANES, and then the sums are folded in halves: an order of its own, in numpy and
-    compiled. A step asks several times for the sums of its two points, so those of points that cannot change are kept.
+    compiled.
     """
-    global _kept  # a tuple that is put in its place whole, so that no thread sees half of it
     for one, other, pair in _kept:
-        if one is x and other is y and _frozen(x) and (y is None or _frozen(y)):
+        if one is x and other is y and not x.flags.writeable:
             return pair
-    pair = _sums(x, y)
-    if x.size <= KEPT and _frozen(x) and (y is None or _frozen(y)):
-        _kept = (_kept[1], _kept[2], (x, y, pair))
-    return pair
+    return _sums(x, y)
 
 
-def _frozen(x: Array) -> bool:
-    """Whether nobody can write into x, nor into what it is a view of."""
-    return x.base is None and not x.flags.writeable
+def keep(x: Array, y: Array) -> None:
+    """Keep the sums of x, of y and of the two, which a step from x to y is asked for several times.
+
+    Both are read-only and stay as they are. Those of large points are not kept, as they would be kept alive for it.
+    """
+    global _kept  # put in its place whole, so that no thread sees half of it
+    if x.size <= KEPT:
+        _kept = ((x, None, sums(x)), (y, None, sums(y)), (x, y, sums(x, y)))
 
 
 def _sums(x: Array, y: Array | None) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from zomirror.arrays import Array, Values, norm2
+from zomirror.arrays import Array, Values, keep, norm2
 from zomirror.directions import Key
 from zomirror.estimator import Estimator
 from zomirror.frozen import changed
@@ -123,6 +123,7 @@ class MirrorDescent:
             eta = self.step.eta(state.pace, g)
             x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
             x_next.flags.writeable = False
+            keep(x, x_next)
             pace = self.step.advance(state.pace, self.mirror, x, x_next, eta)
             stationarity = eta * norm2(x, x_next)
         last = Measured(x, f, eta, stationarity)

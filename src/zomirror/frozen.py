@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+__all__ = ["changed"]
+
 if TYPE_CHECKING:  # for whoever checks types, who then knows which fields there are
     from dataclasses import replace as changed
 else:

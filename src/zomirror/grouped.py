@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar, Protocol
 
@@ -141,6 +142,8 @@ class Remembered:
     """The standard deviation of f asked twice at one point, as far as it is known."""
     drowned: bool = False
     """Whether noise is so much that more groups are worth their queries."""
+    batches: int = 0
+    """How many have told of a gradient, as long as they are of the opening."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,8 @@ class GroupMemory:
 
     `gain` is kappa, the weight of what the memory did not foretell: 1 makes the estimate unbiased. Where f is noisy or
     stochastic it is 1 in any case, once there is a memory (before, the gain is no more than the unit of the estimate).
+    Where f is neither, so it is in the first `opening` batches, which have twice as many groups: the basin in which a
+    descent ends is decided there.
 
     With a `link` l, the values told are those of f and what is minimised is l(f(x)) + h(x): the memory is then one
     of f, which may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
@@ -174,6 +179,7 @@ class GroupMemory:
     clip: bool = False
     max_block_bytes: int = MAX_BLOCK_BYTES
     gain: float = 1.0
+    opening: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "batch_size", positive_integer("batch_size", self.batch_size))
@@ -184,14 +190,22 @@ class GroupMemory:
         object.__setattr__(self, "gain", positive("gain", self.gain))
         if self.gain > 1:
             raise ArgumentError(f"expected gain <= 1, got {self.gain}: 1 takes in all that a batch brings")
+        object.__setattr__(self, "opening", positive_integer("opening", self.opening) if self.opening != 0 else 0)
         if self.radius is not None:
             object.__setattr__(self, "radius", positive("radius", self.radius))
         if self.noise is not None:
             object.__setattr__(self, "noise", nonnegative("noise", self.noise))
 
+    @property
+    def most(self) -> int:
+        """The groups of a batch of an exact f, at most."""
+        return 2 * self.batch_size if self.opening else self.batch_size
+
     def init(self, problem: Problem) -> Remembered:
         """No gradient is known, and the noise only if it was given."""
         width = problem.d if problem.free is None else problem.free.size
+        if not width:
+            raise ArgumentError("expected a coordinate with lower < upper, got none that can move: widen the bounds")
         blank = Remembered(np.zeros(width, problem.dtype))
         if self.radius is not None:
             return changed(blank, radius=self.radius, central=bool(self.noise), sd=float(self.noise or 0))
@@ -218,7 +232,7 @@ class GroupMemory:
     def tell(self, memory: Remembered, query: Query, values: Values) -> tuple[Estimate, Remembered]:
         """The mended estimate, and what is remembered of it."""
         base, moved, *rest = query.segments
-        groups, k = moved.stream, moved.count
+        groups, k, opening = moved.stream, moved.count, self._opens(memory, stochastic=query.stochastic)
         if not isinstance(groups, Groups):
             raise ArgumentError("expected the query that ask() gave")
         at_x, ahead = values[: base.count], values[base.count : base.count + k]
@@ -247,16 +261,21 @@ class GroupMemory:
         if memory.flat and k == 1 < self.batch_size and memory.w.size > 1:
             # The plain has ended: all groups are asked before a step is taken.
             return Estimate(f, None), changed(memory, flat=False)
-        doubtful = (memory.central or query.stochastic) and memory.w.any()
-        gain = 1.0 if doubtful else self.gain
+        gain = 1.0 if (opening or memory.central or query.stochastic) and memory.w.any() else self.gain
         g, w, theta = mended(groups, y, memory.w, memory.theta, gain)
         if slope != 1:
             g *= g.dtype.type(slope)
-        return Estimate(f, groups.scatter(g)), changed(memory, w=w, theta=theta, flat=False)
+        batches = memory.batches + opening
+        return Estimate(f, groups.scatter(g)), changed(memory, w=w, theta=theta, flat=False, batches=batches)
+
+    def _opens(self, memory: Remembered, *, stochastic: bool) -> bool:
+        """Whether a batch is of the opening; the one that has yet to find out about noise is not."""
+        return memory.batches < self.opening and bool(memory.radius) and not (memory.central or stochastic)
 
     def _groups(self, memory: Remembered, problem: Problem, x: Array, t: int, key: Key) -> Groups:
         n = memory.w.size
-        k = 1 if memory.flat else min(self.batch_size, n)
+        opening = self._opens(memory, stochastic=problem.stochastic)
+        k = 1 if memory.flat else min(self.most if opening else self.batch_size, n)
         if memory.drowned:
             k = max(k, min(2 * self.batch_size, n // 10))
         moved = x if problem.free is None else x[problem.free]
@@ -287,20 +306,37 @@ class GroupMemory:
 
 def drawn(x: Array, k: int, share: float, rest: float, key: Key, t: int) -> tuple[NDArray[np.intp], Array]:
     """Labels of k random groups of about one size; moves sigma_i sqrt(share |x_i| + rest), sigma_i if share is 0."""
-    n = x.size
-    if n and kernels.compiled is not None and kernels.suited(x) and np.intp(0).itemsize == 8:
-        labels, moves = np.empty(n, np.intp), np.empty_like(x)
-        kernels.compiled.draw_groups(labels, moves, x, *key, *draws_at(t), k, share, rest, x.itemsize)
-        return labels, moves
+    if kernels.compiled is not None and kernels.suited(x) and _draws_like_numpy(kernels.compiled):
+        return _drawn_compiled(kernels.compiled, x, k, share, rest, key, t)
     draw = generator(key, t)
-    labels = draw.permutation(n) % k
-    moves = 1 - 2 * draw.integers(2, size=n, dtype=np.int8).astype(x.dtype)
+    labels = draw.permutation(x.size) % k
+    moves = 1 - 2 * draw.integers(2, size=x.size, dtype=np.int8).astype(x.dtype)
     if share:
         size = np.abs(x)
         size *= share
         size += rest
         moves *= np.sqrt(size, out=size)
     return labels, moves
+
+
+def _drawn_compiled(
+    compiled: ModuleType, x: Array, k: int, share: float, rest: float, key: Key, t: int
+) -> tuple[NDArray[np.intp], Array]:
+    labels, moves = np.empty(x.size, np.intp), np.empty_like(x)
+    compiled.draw_groups(labels, moves, x, *key, *draws_at(t), k, share, rest, x.itemsize)
+    return labels, moves
+
+
+@cache
+def _draws_like_numpy(compiled: ModuleType) -> bool:
+    """Whether this numpy draws as the compiled loops do: it does not promise that its generators never change."""
+    if np.intp(0).itemsize != 8:
+        return False
+    x, key, t = np.zeros(37), (1, 2), 3
+    draw = generator(key, t)
+    order, bits = draw.permutation(x.size), draw.integers(2, size=x.size, dtype=np.int8)
+    labels, moves = _drawn_compiled(compiled, x, x.size, 0.0, 0.0, key, t)
+    return bool((labels == order).all() and (moves == 1 - 2 * bits).all())
 
 
 def mended(groups: Groups, y: Values, w: Array, theta: float, gain: float = 1.0) -> tuple[Array, Array, float]:

@@ -27,6 +27,8 @@ from zomirror.step import Adaptive, Constant, ScaleFree
 from zomirror.survey import Surveyed
 
 _ENTROPY_RADIUS, _EUCLIDEAN_RADIUS = EntropyRadius(), EuclideanRadius()
+OPENING = 24
+"""The batches of twice the size with which a recommended descent begins: 500 queries."""
 
 
 class Schedule(NamedTuple):
@@ -86,14 +88,18 @@ def zo_group_expmd(
     link: Link | None = None,
     clip: bool = False,
     gain: float = 1.0,
+    opening: int = 0,
 ) -> MirrorDescent:
     """ZO-GroupExpMD: entropy map, a gradient memory on random groups, scale-free adaptive step.
 
     `scale` is the size that entries of x reach (the largest bound), `floor` the weight l1: what `recommended`
     reads off a problem. It may climb where f has kinks; `Surveyed` is what keeps it from that. `gain` is the weight of
-    what the memory did not foretell: 1 for an unbiased estimate, and one half in `recommended`.
+    what the memory did not foretell: 1 for an unbiased estimate, and one half in `recommended`, after an `opening` of
+    so many batches of twice the size.
     """
-    estimator = GroupMemory(batch_size, scale, radius=radius, noise=noise, link=link, clip=clip, gain=gain)
+    estimator = GroupMemory(
+        batch_size, scale, radius=radius, noise=noise, link=link, clip=clip, gain=gain, opening=opening
+    )
     return MirrorDescent(Entropy(width=0.1 * scale), estimator, ScaleFree(c, floor, 1 / estimator.gain))
 
 
@@ -108,4 +114,4 @@ def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> Res
     scale = float(known.max()) if known.size else float(np.abs(x0).max()) or 1.0
     if options.get("link") is not None:
         return zo_group_expmd(scale, floor=penalty.l1, **options)
-    return Restarted(Surveyed(zo_group_expmd(scale, floor=penalty.l1, **{"gain": 0.5} | options)))
+    return Restarted(Surveyed(zo_group_expmd(scale, floor=penalty.l1, **{"gain": 0.5, "opening": OPENING} | options)))

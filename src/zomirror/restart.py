@@ -6,8 +6,9 @@ factors, so a descent at rest is set aside and another one has its turn:
     at rest     when F has not fallen by a tenth of the penalty for half as many queries as the descent had had; by a
                 fiftieth, where x0 is the point of the box nearest to 0
     begin       by turns a quarter of the way from that point to x0, at x0, where other groups lead elsewhere, and at
-                the best point, half of its entries zero; always there if every coordinate is a group of its own
-    go on       with the better of the two, when the new one is at rest too or has had as many queries as the old one
+                the best point, half of its entries zero; always there if each coordinate is a group of its own at first
+    go on       with the better of the two, when the new one is at rest too, falls too slowly to catch up, or has had as
+                many queries as the old one
 
 A new descent that lost is dropped, and the old one is polished and has a quarter as many queries before the next. So a
 descent that goes on falling is not disturbed, and one that is done spends what is left of the budget on looking
@@ -36,13 +37,16 @@ PAUSE, LEAST = 0.5, 1_000
 """A descent is at rest when F has not clearly fallen for this part of the queries it had had, and for so many."""
 BACK = 2 * WAIT
 """And for so many queries for each free coordinate: twice as long as it may take to go back where F has risen."""
+LATER, PACE = 1.5, 1.5
+"""A new descent is watched at ages that grow by the first factor. One that would be above the old one still, had it
+fallen by so many times what it fell by since it was last watched, is dropped."""
 SHORT = 0.5
 """A fall of a descent that another one was set aside for postpones its rest by this part of that only."""
 NEARER = 0.25
 """How far from the point of the box nearest to 0 to x0 a descent begins that is to keep less."""
 HALVES = 1 << 62
 """Added to t: what is set to zero is drawn apart from the groups of iteration t."""
-REVISION = 1
+REVISION = 2
 """Raised whenever the same values lead it to other points."""
 
 
@@ -59,6 +63,10 @@ class Attempt:
     """F when it last fell clearly."""
     due: int = 0
     """The age at which it is at rest, if F does not clearly fall before."""
+    watched: int = 0
+    """The age at which its pace was last looked at; 0 before the first time."""
+    then: float = math.inf
+    """F at its best point at that age."""
 
     @property
     def least(self) -> float:
@@ -69,9 +77,23 @@ class Attempt:
         """Due later if F has clearly fallen."""
         best, h = self.course.best, problem.penalty
         if self.least < self.mark - fall * (h(best) - h(_nearest(best, problem))):
-            pause = max(LEAST, BACK * self.course.descent.w.size, PAUSE * self.age)
+            pause = max(self.youth, PAUSE * self.age)
             return changed(self, mark=self.least, due=self.age + int(patience * pause))
         return self
+
+    @property
+    def youth(self) -> float:
+        """Before this age nothing is said of a descent."""
+        return max(LEAST, BACK * self.course.descent.w.size)
+
+    @property
+    def watchable(self) -> bool:
+        """Whether its pace is to be looked at."""
+        return self.age >= (LATER * self.watched or self.youth)
+
+    def behind(self, other: Attempt) -> bool:
+        """Whether it would not catch up with the other one, falling on as it has since it was last watched."""
+        return self.least - PACE * (self.then - self.least) > other.least
 
     @property
     def unborn(self) -> Attempt:
@@ -168,15 +190,18 @@ class Restarted:
         now, aside = attempts.current, attempts.aside
         rests = now.age >= now.due
         if not attempts.alone:
+            if now.watchable:
+                rests = rests or now.behind(aside)
+                now = changed(now, watched=now.age, then=now.least)
             if not rests and now.age < aside.age:
-                return attempts
+                return changed(attempts, current=now)
             if now.least < aside.least:
                 return changed(attempts, aside=aside.unborn)
             return self._lost(attempts, state.problem)
         if not rests:
             return attempts
         begun = attempts.begun + 1
-        grouped = now.course.descent.w.size > self.surveyed.estimator.batch_size
+        grouped = now.course.descent.w.size > self.surveyed.estimator.most
         starts = attempts.starts(state.problem) if grouped else ()
         turn = attempts.begun % (len(starts) + 1)
         x = starts[turn] if turn < len(starts) else _halved(now.course.best, state)
