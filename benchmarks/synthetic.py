@@ -2,7 +2,7 @@
 
 The sparse quadratic and the nonconvex sigmoid loss of a sparse linear model (200 rows), both begun at 0 without bounds,
 F = f + l1 |x|_1, noise of 0 or 1e-3 on every value. zomirror is one call with nothing but the budget, and the median
-of five seeds; ZO-AdaExpMD (m = 50) stands beside it. The others are in kit/synthetic_run.py: released packages from
+of eleven seeds; ZO-AdaExpMD (m = 50) stands beside it. The others are in kit/synthetic_run.py: released packages from
 an environment of their own (see kit/peer_env.py), and three written there, two of which are given the best of three
 step sizes in hindsight. What counts is F without the noise at the point that comes back. A peer has 30 seconds of
 the processor for a run; what it has reached then counts. COBYQA's model of d^2 numbers is not asked for at d = 10,000.
@@ -35,7 +35,7 @@ from benchmarks.kit.synthetic_run import METHODS, PROBLEMS, Synthetic, minimise
 import zomirror as zm
 
 Row = dict[str, Any]
-BUDGET, SEEDS, SECONDS = 20_000, 5, 30.0
+BUDGET, SEEDS, SECONDS = 20_000, 11, 30.0
 WRITTEN_HERE = ("finite-difference FISTA", "coordinate descent, prox", "ZO-PSGD")
 CASES = [(name, d, noise) for d in (100, 1_000, 10_000) for name in PROBLEMS for noise in (0.0, 1e-3)]
 
