@@ -2,10 +2,10 @@
 
 zo_ada_expmd on the hinge of a pertinent negative, on one thread, in float32 and float64: with the bundled LeNet at
 d = 784 and with ResNet20 at d = 3,072, batches of m = 200 and m = 20. A fast network leaves the optimiser least to
-hide behind, so the rows per second of each are printed too, and `--model` measures with another ONNX file. The
-recommended method (batches of 11) and the mirror step (against scipy.special.wrightomega, the usual way to compute
-it) stand below, and what the compiled loops save: the processor time of an iteration with them and without. Runs
-alternate, and the median over them is what counts.
+hide behind, so the rows per second of each are printed too, and `--model` measures with another ONNX file. Below
+stand the recommended method, whose batches have 11 rows and more, with m = 10 beside it; the mirror step, against
+scipy.special.wrightomega, which is the usual way to compute it; and what the compiled loops save, the processor time
+of an iteration with them and without. Runs alternate, and the median over them is what counts.
 
     python benchmarks/overhead.py             writes results/overhead.json
     python benchmarks/overhead.py --quick     fewer and shorter runs, prints only
@@ -57,6 +57,8 @@ class Row:
     """Spent in the function per iteration."""
     optimiser_microseconds: float
     """Spent outside it per iteration."""
+    query_microseconds: float
+    """Spent outside it per query."""
     overhead: float
     """Of wall time."""
     processor_overhead: float
@@ -107,7 +109,7 @@ class Timed:
 def run(fun: Timed, method: zm.MirrorDescent | None, budget: int) -> tuple[float, ...]:
     """One minimisation: seconds outside and inside a call, rows a second, overhead in wall and processor time.
 
-    Last comes the tenth percentile of the gaps between calls over that of the calls.
+    Then come the tenth percentile of the gaps between calls over that of the calls, and seconds outside per query.
     """
     x0 = np.full(fun.d, 0.1, fun.x0.dtype)
     fun.reset()
@@ -118,7 +120,8 @@ def run(fun: Timed, method: zm.MirrorDescent | None, budget: int) -> tuple[float
     marks = np.array(fun.marks[:-1])  # the last call is the one that is kept for the end
     gaps, calls = marks[1:, 0] - marks[:-1, 1], marks[:, 1] - marks[:, 0]
     least = float(np.percentile(gaps, 10) / np.percentile(calls, 10))
-    return outside / fun.calls, inside / fun.calls, fun.rows / inside, outside / inside, cpu / fun.processor, least
+    wall, processor = outside / inside, cpu / fun.processor
+    return outside / fun.calls, inside / fun.calls, fun.rows / inside, wall, processor, least, outside / fun.rows
 
 
 def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[Row]:
@@ -126,9 +129,10 @@ def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[R
     presets: dict[str, Callable[[], zm.MirrorDescent | None]] = {
         "zo_ada_expmd m = 200": lambda: zm.zo_ada_expmd(200),
         "zo_ada_expmd m = 20": lambda: zm.zo_ada_expmd(20),
+        "zo_ada_expmd m = 10": lambda: zm.zo_ada_expmd(10),
         "recommended": lambda: None,
     }
-    batches = {"zo_ada_expmd m = 200": 200, "zo_ada_expmd m = 20": 20, "recommended": 10}
+    batches = {"zo_ada_expmd m = 200": 200, "zo_ada_expmd m = 20": 20, "zo_ada_expmd m = 10": 10, "recommended": 10}
     found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
     for _ in range(repeats + 1):  # the first is a warm-up
         for dtype in ("float32", "float64"):
@@ -138,10 +142,23 @@ def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[R
                 count = iterations * (1 if batches[method] == 200 else 10)
                 found.setdefault((dtype, method), []).append(run(fun, make(), count * (batches[method] + 1) + 1))
     for (dtype, method), taken in found.items():
-        outside, inside, speed, wall, cpu, least = (statistics.median(part) for part in zip(*taken[1:], strict=True))
+        parts = [statistics.median(part) for part in zip(*taken[1:], strict=True)]
+        outside, inside, speed, wall, cpu, least, query = parts
         limit = None if method == "recommended" else LIMITS.get(fun.d, {}).get(batches[method])
         yield Row(
-            name, method, fun.d, batches[method], dtype, speed, 1e3 * inside, 1e6 * outside, wall, cpu, least, limit
+            name,
+            method,
+            fun.d,
+            batches[method],
+            dtype,
+            speed,
+            1e3 * inside,
+            1e6 * outside,
+            1e6 * query,
+            wall,
+            cpu,
+            least,
+            limit,
         )
 
 
@@ -235,8 +252,9 @@ def main() -> None:
     for name, model in networks(given):
         slow = Timed(model, "float32").d > 1_000
         repeats, iterations = (2, 3 if slow else 20) if given.quick else (3, 20) if slow else (5, 40)
-        for row in measure(name, model, repeats, iterations):
-            found.append(row)
+        rows = list(measure(name, model, repeats, iterations))
+        found += rows
+        for row in rows:
             aim = "" if row.limit is None else f"  (at most {row.limit:g})"
             print(
                 f"{row.model:22} {row.method:21} {row.dtype}  {row.rows_per_second:7,.0f} rows/s  "
@@ -245,6 +263,11 @@ def main() -> None:
                 f"of undisturbed iterations {row.iteration_overhead:.4f}{aim}",
                 flush=True,
             )
+        for dtype in ("float32", "float64"):
+            cost = {row.method: row.query_microseconds for row in rows if row.dtype == dtype}
+            ours = cost.pop("recommended")
+            parts = ", ".join(f"{ours / theirs:.2f} of {method}" for method, theirs in cost.items())
+            print(f"{name:22} recommended, {dtype}: {ours:.1f} us a query, {parts}", flush=True)
     step = mirror_step(100_000 if given.quick else 1_000_000, 3 if given.quick else 15)
     for dtype in ("float32", "float64"):
         print(f"mirror step, {step['d']:,} coordinates, {dtype}: {step[dtype]['ratio']:.3f} of wrightomega's time")
@@ -256,8 +279,10 @@ def main() -> None:
             f"{pair['ratio']:.2f}"
         )
     if not given.quick:
-        rows = [asdict(row) for row in found]
-        store("overhead", {"machine": state, "rows": rows, "mirror_step": step, "compiled_loops": loops})
+        store(
+            "overhead",
+            {"machine": state, "rows": [asdict(row) for row in found], "mirror_step": step, "compiled_loops": loops},
+        )
 
 
 if __name__ == "__main__":
