@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 import zomirror as zm
 from zomirror.directions import key_of
-from zomirror.grouped import Groups, Remembered, mended
+from zomirror.group import Groups, mended
+from zomirror.grouped import Remembered
 from zomirror.losses import Hinge
 from zomirror.noise import balanced, looked_again
 

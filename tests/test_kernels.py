@@ -26,7 +26,7 @@ from zomirror import kernels
 from zomirror.arrays import Array, sums
 from zomirror.box import Box
 from zomirror.directions import generator, key_of
-from zomirror.grouped import Groups, drawn, mended
+from zomirror.group import Groups, drawn, mended
 from zomirror.penalty import ElasticNet
 from zomirror.query import Stream
 
@@ -239,18 +239,18 @@ def test_what_a_batch_of_groups_tells_is_the_same(
 @needs
 def test_a_numpy_that_draws_otherwise_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not promise its streams: then its own calls are used, compiled loops or not."""
-    from zomirror import grouped
+    from zomirror import group
 
     plain = generator
     x, key = np.ones(30), key_of(0)
-    assert grouped._draws_like_numpy(kernels.there())
-    monkeypatch.setattr(grouped, "generator", lambda key, t: plain(key, t + 1))
-    grouped._draws_like_numpy.cache_clear()
+    assert group._draws_like_numpy(kernels.there())
+    monkeypatch.setattr(group, "generator", lambda key, t: plain(key, t + 1))
+    group._draws_like_numpy.cache_clear()
     try:
-        assert not grouped._draws_like_numpy(kernels.there())
+        assert not group._draws_like_numpy(kernels.there())
         same(lambda: drawn(x, 5, 0.5, 0.5, key, 7)[1])
     finally:
-        grouped._draws_like_numpy.cache_clear()
+        group._draws_like_numpy.cache_clear()
 
 
 @needs

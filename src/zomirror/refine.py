@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from zomirror.arrays import Array, Values
 from zomirror.errors import ArgumentError
 from zomirror.frozen import changed
-from zomirror.grouped import Groups
+from zomirror.group import Groups
 from zomirror.problem import Problem
 from zomirror.query import Query, Segment
 
