@@ -107,7 +107,8 @@ $(PY):
 WITH_PIP := $(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/null
 
 # A lock names everything, so pip need not ask what a package wants: asked, an old pip takes an extra that the lock
-# leaves out (coverage[toml]) at its newest version, for which there is no hash. `pip check` asks afterwards, of all that the tests need.
+# leaves out (coverage[toml]) at its newest version, for which there is no hash. `pip check` asks afterwards, of all
+# that the tests need.
 LOCKED := --no-deps --require-hashes -r
 
 # What an installation compiles, if there is a compiler.
