@@ -315,20 +315,11 @@ def test_the_comparison_has_every_row_of_both_tables(models: Path, tmp_path: Pat
         assert row.seeds == row.reference.seeds
         assert row.strayed is None, "runs that do not depend on their seeds explain nothing"
     tasks = check.tasks(models)
-    assert len(tasks) == 7 * 10 + 5 * 10 + 3 * 2 * 7 + 3 * 2 * 3 + 6 * 2 * 3
+    assert len(tasks) == 7 * 10 + 5 * 10 + 3 * 2 * 7 + 3 * 2 * 3 + 2 * 3
     assert len({task.key for task in tasks}) == len(tasks)
     assert len({task.seed for task in tasks if task.image == 482}) == 3
-
-
-def test_a_row_repeats_itself_as_often_as_one_seed_an_image_is_near_the_mean_of_all() -> None:
-    """Two images and three seeds: nine choices, by hand."""
-    curves = np.ones((3, 2, len(check.TIMES)))
-    curves[:, :, 2] = np.array([[9.2], [10.0], [10.8]])
-    assert check.repeatable(curves) == 1.0
-    curves[:, :, 2] = np.array([[8.2], [10.0], [11.8]])
-    assert check.repeatable(curves) == 7 / 9, "all but twice 8.2 and twice 11.8"
-    curves[0, 0, 4], curves[1:, 0, 4] = 1.6, 0.7
-    assert check.repeatable(curves) == 0.0, "a third of all choices is too high there, the rest too low"
+    again = {(task.settings, task.algorithm) for task in tasks if task.replayed}
+    assert again == {("printed", "adaexpmd"), ("printed", "expmd-1")}, "signs of the second implementation"
 
 
 def test_the_spread_of_the_seeds_stands_beside_a_deviation(models: Path) -> None:
@@ -343,15 +334,14 @@ def test_the_spread_of_the_seeds_stands_beside_a_deviation(models: Path) -> None
     assert row.strayed == pytest.approx(0, abs=1e-6)
     off = replace(row, measured=tuple(1.2 * value for value in reference.values))
     assert off.strayed == pytest.approx(2 / np.sqrt(4 / 3), rel=1e-6)
-    assert (row.agrees, row.explained) == (True, False)
-    assert (off.agrees, off.explained) == (False, True)
-    assert not replace(off, spread=tuple(value / 2 for value in off.spread or ())).explained
+    assert row.agrees
+    assert not off.agrees, "what the seeds explain is told beside it, and excuses nothing"
 
 
 def test_the_command_of_the_comparison_tells_and_fails_when_a_row_is_off(models: Path, tmp_path: Path) -> None:
     finished(models, tmp_path / "good")
     told = call("reproduce", "check", models, "--out", tmp_path / "good").stdout
-    assert "0 runs computed, 216 were there" in told
+    assert "0 runs computed, 186 were there" in told
     assert "18 of 18 rows agree within 10 %" in told
     finished(models, tmp_path / "bad", off=1.2)
     rows = json.loads(call("reproduce", "check", models, "--out", tmp_path / "bad", "--json", code=1).stdout)

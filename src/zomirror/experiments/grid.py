@@ -43,6 +43,8 @@ class Task:
     """Whether the parts of a pixel share its weight, so that splitting it changes nothing but the dimension."""
     repeat: int = 0
     """Which of several runs that differ in their seeds only."""
+    replayed: bool = False
+    """Whether its directions are those of the second implementation of the comparison (check.py)."""
 
     @property
     def seed(self) -> int:
@@ -81,6 +83,8 @@ class Task:
             known |= {"upscale": self.upscale, "shared": self.shared}
         if self.repeat:
             known["repeat"] = self.repeat
+        if self.replayed:
+            known["replayed"] = True
         if self.algorithm == RECOMMENDED.name:
             # The paper's methods are what they are; this one may get better.
             method = recommended(np.zeros(2), ElasticNet(0.1, 0.1), Box.of((0, 1), 2))

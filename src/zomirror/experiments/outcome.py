@@ -48,12 +48,13 @@ class Outcome:
     upscale: int = 1
     shared: bool = False
     repeat: int = 0
+    replayed: bool = False
 
     @property
     def place(self) -> tuple[object, ...]:
         """Its place in a study. Of two runs at one place, whose keys differ, the later one counts."""
         what = (self.data, self.settings, self.network, self.kind, self.algorithm, self.image)
-        return (*what, self.iterations, self.upscale, self.shared, self.repeat)
+        return (*what, self.iterations, self.upscale, self.shared, self.repeat, self.replayed)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, without what goes without saying."""
@@ -93,6 +94,7 @@ def outcome(task: Task, label: int, result: Result, *, valid: bool, seconds: flo
         upscale=task.upscale,
         shared=task.shared,
         repeat=task.repeat,
+        replayed=task.replayed,
         fun=tuple(float(f"{value:.5g}") for value in fun[at]),
         valid=valid,
         nnz=int(np.count_nonzero(result.x)),

@@ -13,6 +13,7 @@ from zomirror.experiments.grid import Task
 from zomirror.experiments.outcome import Outcome, outcome
 from zomirror.experiments.pictures import SCALING, image, opened
 from zomirror.experiments.problems import case
+from zomirror.experiments.replay import replayed
 from zomirror.experiments.settings import QUERIES, SETTINGS, Algorithm
 from zomirror.experiments.store import Store
 from zomirror.losses import is_valid
@@ -67,6 +68,9 @@ def run_one(job: Job) -> Outcome | None:
         shared=task.shared,
     )
     model = opened(task.model)
+    method = settings.method(Algorithm.named(task.algorithm))
+    if task.replayed and method is not None:
+        method = replayed(method, task.seed)
     started = time.process_time()
     result = minimize(
         posed.f(model),
@@ -76,7 +80,7 @@ def run_one(job: Job) -> Outcome | None:
         bounds=(posed.lower, posed.upper),
         budget=QUERIES * task.iterations + 1,
         max_sent=2 * QUERIES * task.iterations,  # the model is ours: a batch lost to a kill may be asked again
-        method=settings.method(Algorithm.named(task.algorithm)),
+        method=method,
         rng=task.seed,
         run_dir=store.run_dir(task),
     )
