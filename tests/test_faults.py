@@ -375,6 +375,35 @@ def test_bits_do_not_depend_on_the_threads_of_the_linear_algebra() -> None:
     assert len(outputs) == 1
 
 
+MEMORY = """
+import hashlib
+import numpy as np
+import zomirror as zm
+
+d = 300
+centre = np.where(np.arange(d) % 30 == 0, 0.7, 0.0)
+def f(X):
+    return np.square(X - centre).sum(axis=1) + 0.1 * np.abs(X[:, ::7]).max(axis=1)
+
+def noisy(X):
+    return f(X) + 1e-3 * np.sin(1e7 * X.sum(axis=1))
+
+for fun, dtype, noise in ((f, np.float32, None), (f, np.float64, None), (noisy, np.float64, 1e-3)):
+    result = zm.minimize(fun, np.full(d, 0.1, dtype), l1=1e-2, bounds=(-2, 2), budget=4_000, noise=noise, rng=0)
+    print(hashlib.sha256(result.x.tobytes() + result.history.fun.tobytes()).hexdigest())
+"""
+
+
+def test_bits_do_not_depend_on_which_linear_algebra_suits_the_processor() -> None:
+    """A run may go on on another machine. The library beneath numpy has kernels for each kind, which add up otherwise."""
+    outputs = set()
+    for kind in ({}, {"OPENBLAS_CORETYPE": "Prescott"}, {"OPENBLAS_CORETYPE": "Nehalem"}):
+        command = [sys.executable, "-c", MEMORY]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | kind)
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
+
+
 # --- F28: many dimensions, and one -------------------------------------------------------------------------------
 
 PEAK = """

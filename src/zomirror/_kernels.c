@@ -110,35 +110,40 @@ BOTH(SUM_SIGNS)
     }
 BOTH(ADD_GROUPS)
 
-/* In each group the sums of u w and of u u, one after the other. Whether every label is that of a group. */
-#define SUM_GROUPS(T)                                                                                                  \
-    static int sum_groups_##T(double *restrict products, double *restrict squares, const int64_t *restrict labels,     \
-                              const T *restrict u, const T *restrict w, Py_ssize_t groups, Py_ssize_t n)               \
+/* What a batch of groups tells: p_j and squares_j are the sums of u w and of u u in group j, one after the other, and
+   `earned` is <y, p> / <p, p> between 0 and 2. Then g_i = gain (y - theta p)_j / u_i + theta w_i and
+   after_i = (y - earned p)_j / squares_j u_i + w_i for i in group j. The scratch is for four numbers a group. Whether
+   every label is a group's. */
+#define MEND_GROUPS(T)                                                                                                 \
+    static int mend_groups_##T(T *restrict g, T *restrict after, const int64_t *restrict labels, const T *restrict u,  \
+                               const T *restrict w, const double *restrict y, double *restrict scratch,                \
+                               Py_ssize_t groups, Py_ssize_t n, double theta, double gain, double *restrict earned)    \
     {                                                                                                                  \
-        for (Py_ssize_t j = 0; j < groups; j++)                                                                        \
-            products[j] = squares[j] = 0;                                                                              \
+        const T trust = (T)theta;                                                                                      \
+        double *p = scratch, *squares = p + groups;                                                                    \
+        T *rest = (T *)(squares + groups), *news = rest + groups;                                                      \
+        memset(scratch, 0, 2 * groups * sizeof(double));                                                               \
         for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
             const T product = u[i] * w[i], square = u[i] * u[i];                                                       \
             if ((uint64_t)labels[i] >= (uint64_t)groups)                                                               \
                 return 0;                                                                                              \
-            products[labels[i]] += product;                                                                            \
+            p[labels[i]] += product;                                                                                   \
             squares[labels[i]] += square;                                                                              \
         }                                                                                                              \
-        return 1;                                                                                                      \
-    }
-BOTH(SUM_GROUPS)
-
-/* g_i = rest_j / u_i + theta w_i and after_i = news_j u_i + w_i for i in group j. Whether every label is a group's. */
-#define MEND_GROUPS(T)                                                                                                 \
-    static int mend_groups_##T(T *restrict g, T *restrict after, const int64_t *restrict labels, const T *restrict u,  \
-                               const T *restrict w, const T *restrict rest, const T *restrict news, Py_ssize_t groups, \
-                               Py_ssize_t n, double theta)                                                             \
-    {                                                                                                                  \
-        const T trust = (T)theta;                                                                                      \
+        double foretold = p[0] * p[0], borne = y[0] * p[0];                                                            \
+        for (Py_ssize_t j = 1; j < groups; j++) {                                                                      \
+            foretold += p[j] * p[j];                                                                                   \
+            borne += y[j] * p[j];                                                                                      \
+        }                                                                                                              \
+        *earned = foretold > 0 ? borne / foretold : 0;                                                                 \
+        *earned = 0 > *earned ? 0 : *earned;                                                                           \
+        *earned = 2 < *earned ? 2 : *earned;                                                                           \
+        for (Py_ssize_t j = 0; j < groups; j++) {                                                                      \
+            rest[j] = (T)(gain * (y[j] - theta * p[j]));                                                               \
+            news[j] = (T)((y[j] - *earned * p[j]) / squares[j]);                                                       \
+        }                                                                                                              \
         for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
             const int64_t j = labels[i];                                                                               \
-            if ((uint64_t)j >= (uint64_t)groups)                                                                       \
-                return 0;                                                                                              \
             g[i] = rest[j] / u[i] + trust * w[i];                                                                      \
             after[i] = news[j] * u[i] + w[i];                                                                          \
         }                                                                                                              \
@@ -396,65 +401,99 @@ static void philox(uint64_t *restrict words, Py_ssize_t count, const uint64_t ke
     }
 }
 
-/* A stream of such words, cut into halves, as numpy's generators take them: the lower half first. */
+/* A stream of such words, cut into halves, as numpy's generators take them: the lower half first. They are made some
+   counters ahead. */
+#define AHEAD 64
 typedef struct {
-    uint64_t key[2], counter[4], words[4];
+    uint64_t key[2], counter[4], words[AHEAD];
     int halves;
 } Draws;
 
-static uint32_t half(Draws *draws)
+static void more_halves(Draws *draws)
 {
-    if (draws->halves == 0) {
-        philox(draws->words, 4, draws->key, draws->counter);
-        for (int i = 0; i < 4 && ++draws->counter[i] == 0; i++)
-            ;
-        draws->halves = 8;
+    philox(draws->words, AHEAD, draws->key, draws->counter);
+    uint64_t carry = AHEAD / 4;
+    for (int i = 0; i < 4; i++) {
+        draws->counter[i] += carry;
+        carry = draws->counter[i] < carry;
     }
-    const int at = 8 - draws->halves--;
+    draws->halves = 2 * AHEAD;
+}
+
+static inline uint32_t half(Draws *draws)
+{
+    if (draws->halves == 0)
+        more_halves(draws);
+    const int at = 2 * AHEAD - draws->halves--;
     return (uint32_t)(draws->words[at / 2] >> at % 2 * 32);
 }
 
-/* Labels 0 .. groups - 1 of n coordinates, by a permutation; and how far each moves: a sign times the root of
-   share |x| + rest, or the sign alone where share is 0. The numbers are those of numpy's Generator: its permutation
-   takes the lower bits of a half until they are small enough, its integers below 2 are the highest bits of bytes. */
-#define DRAW_GROUPS(T, ABS, SQRT)                                                                                      \
-    static void draw_groups_##T(int64_t *restrict labels, T *restrict moves, const T *restrict x, Py_ssize_t n,        \
-                                int64_t groups, Draws *draws, double share, double rest)                               \
+/* Labels 0 .. groups - 1 of n coordinates, by a permutation that is numpy's: the lower bits of a half are taken until
+   they are small enough. A half that is not swaps an entry with itself, as no processor foresees which ones are; and
+   the remainder of a division is what two products leave (Lemire, Kaser and Kurz, 2019). */
+static void draw_labels(int64_t *restrict labels, Py_ssize_t n, uint32_t groups, Draws *restrict draws)
+{
+    for (Py_ssize_t i = 0; i < n; i++)
+        labels[i] = i;
+    uint32_t mask = UINT32_MAX, i = (uint32_t)n - 1;
+    while (i > 0) {
+        while (mask / 2 >= i)
+            mask /= 2;
+        while (i > mask / 2) {
+            const uint32_t drawn = half(draws) & mask, fits = drawn <= i, j = fits ? drawn : i;
+            const int64_t kept = labels[j];
+            labels[j] = labels[i];
+            labels[i] = kept;
+            i -= fits;
+        }
+    }
+    const uint64_t inverse = UINT64_MAX / groups + 1;
+    for (Py_ssize_t k = 0; k < n; k++)
+        labels[k] = (int64_t)(((unsigned __int128)(inverse * (uint64_t)labels[k]) * groups) >> 64);
+}
+
+/* How far each coordinate moves: a sign times the root of share |x| + rest, or the sign alone where share is 0. The
+   signs are the highest bits of bytes, as numpy's integers below 2 are. */
+#define DRAW_MOVES(T, ABS, SQRT)                                                                                       \
+    WIDE static void root_moves_##T(T *restrict moves, const T *restrict x, Py_ssize_t n, double share, double rest)   \
     {                                                                                                                  \
-        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
-            labels[i] = i;                                                                                             \
-        uint32_t mask = UINT32_MAX;                                                                                    \
-        while (mask > 1 && mask / 2 >= n - 1)                                                                          \
-            mask /= 2;                                                                                                 \
-        for (Py_ssize_t i = n - 1; i > 0; i--) {                                                                       \
-            if (i <= mask / 2)                                                                                         \
-                mask /= 2;                                                                                             \
-            uint32_t j;                                                                                                \
-            do                                                                                                         \
-                j = half(draws) & mask;                                                                                \
-            while (j > i);                                                                                             \
-            const int64_t kept = labels[j];                                                                            \
-            labels[j] = labels[i];                                                                                     \
-            labels[i] = kept;                                                                                          \
-        }                                                                                                              \
-        uint32_t bytes = 0;                                                                                            \
         const T by = (T)share, more = (T)rest;                                                                         \
         for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
-            labels[i] %= groups;                                                                                       \
-            bytes = i % 4 ? bytes >> 8 : half(draws);                                                                  \
-            const T sign = bytes & 128 ? -1 : 1;                                                                       \
             const T weight = ABS(x[i]) * by;                                                                           \
-            moves[i] = share ? sign * SQRT(weight + more) : sign;                                                      \
+            moves[i] *= SQRT(weight + more);                                                                           \
         }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    WIDE static void sign_moves_##T(T *restrict moves, const uint8_t *restrict bytes, Py_ssize_t n)                    \
+    {                                                                                                                  \
+        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
+            moves[i] = bytes[i] & 128 ? -1 : 1;                                                                        \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void draw_moves_##T(T *restrict moves, const T *restrict x, Py_ssize_t n, Draws *restrict draws,            \
+                               double share, double rest)                                                              \
+    {                                                                                                                  \
+        uint8_t bytes[PIECE];                                                                                          \
+        for (Py_ssize_t from = 0; from < n; from += PIECE) {                                                           \
+            const Py_ssize_t count = LEAST(n - from, PIECE);                                                           \
+            for (Py_ssize_t i = 0; i < count; i += 4) {                                                                \
+                const uint32_t four = half(draws);                                                                     \
+                bytes[i] = (uint8_t)four, bytes[i + 1] = (uint8_t)(four >> 8);                                         \
+                bytes[i + 2] = (uint8_t)(four >> 16), bytes[i + 3] = (uint8_t)(four >> 24);                            \
+            }                                                                                                          \
+            sign_moves_##T(moves + from, bytes, count);                                                                \
+        }                                                                                                              \
+        if (share)                                                                                                     \
+            root_moves_##T(moves, x, n, share, rest);                                                                  \
     }
-DRAW_GROUPS(float, fabsf, sqrtf)
-DRAW_GROUPS(double, fabs, sqrt)
+DRAW_MOVES(float, fabsf, sqrtf)
+DRAW_MOVES(double, fabs, sqrt)
 
 /* From here on it is Python's affair. */
 
 /* The buffers of one call, and the number of entries in the first. */
 typedef struct {
-    Py_buffer of[7];
+    Py_buffer of[6];
     Py_ssize_t n;
 } Given;
 
@@ -542,11 +581,13 @@ static PyObject *draw_groups(PyObject *self, PyObject *args)
                           after + 3, &groups, &share, &rest, &size))
         return NULL;
     const Py_ssize_t n = size == 4 || size == 8 ? LEN(1) / size : 0;
-    const int fits = groups > 0 && n && n < UINT32_MAX && LEN(1) == n * size && LEN(2) == LEN(1) && LEN(0) == 8 * n;
+    const int fits = groups > 0 && groups < UINT32_MAX && n && n < UINT32_MAX && LEN(1) == n * size &&
+                     LEN(2) == LEN(1) && LEN(0) == 8 * n;
     if (fits) {
         Draws draws = {{key[0], key[1]}, {after[0], after[1], after[2], after[3]}, {0}, 0};
         Py_BEGIN_ALLOW_THREADS;
-        CALL(draw_groups, AT(0), AT(1), AT(2), n, groups, &draws, share, rest);
+        draw_labels(AT(0), n, (uint32_t)groups, &draws);
+        CALL(draw_moves, AT(1), AT(2), n, &draws, share, rest);
         Py_END_ALLOW_THREADS;
     }
     return done(&given, 3, fits);
@@ -570,37 +611,31 @@ static PyObject *add_groups(PyObject *self, PyObject *args)
     return done(&given, 5, fits);
 }
 
-static PyObject *sum_groups(PyObject *self, PyObject *args)
-{
-    Given given;
-    int size;
-    if (!PyArg_ParseTuple(args, "w*w*y*y*y*i", OF(0), OF(1), OF(2), OF(3), OF(4), &size))
-        return NULL;
-    const Py_ssize_t n = alike(&given, 1, size) ? LEN(3) / size : 0;
-    int fits = n && LEN(3) == n * size && LEN(4) == LEN(3) && LEN(2) == 8 * n && LEN(0) == LEN(1) && LEN(0) % 8 == 0;
-    if (fits) {
-        Py_BEGIN_ALLOW_THREADS;
-        fits = CALL(sum_groups, AT(0), AT(1), AT(2), AT(3), AT(4), LEN(0) / 8, n);
-        Py_END_ALLOW_THREADS;
-    }
-    return done(&given, 5, fits);
-}
-
 static PyObject *mend_groups(PyObject *self, PyObject *args)
 {
     Given given;
-    double theta;
+    double theta, gain, earned = 0;
     int size;
-    if (!PyArg_ParseTuple(args, "w*w*y*y*y*y*y*di", OF(0), OF(1), OF(2), OF(3), OF(4), OF(5), OF(6), &theta, &size))
+    if (!PyArg_ParseTuple(args, "w*w*y*y*y*y*ddi", OF(0), OF(1), OF(2), OF(3), OF(4), OF(5), &theta, &gain, &size))
         return NULL;
+    const Py_ssize_t groups = LEN(5) / 8;
     int fits = alike(&given, 2, size) && LEN(0) == given.n * size && LEN(3) == LEN(0) && LEN(4) == LEN(0) &&
-               LEN(2) == 8 * given.n && LEN(5) == LEN(6) && LEN(5) % size == 0;
+               LEN(2) == 8 * given.n && groups && LEN(5) == 8 * groups;
+    double *scratch = fits ? PyMem_Malloc(4 * groups * sizeof(double)) : NULL;
+    if (fits && !scratch)
+        PyErr_NoMemory();
+    fits = fits && scratch;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
-        fits = CALL(mend_groups, AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), AT(6), LEN(5) / size, given.n, theta);
+        fits = CALL(mend_groups, AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), scratch, groups, given.n, theta, gain, &earned);
         Py_END_ALLOW_THREADS;
     }
-    return done(&given, 7, fits);
+    PyMem_Free(scratch);
+    PyObject *none = done(&given, 6, fits);
+    if (none == NULL)
+        return NULL;
+    Py_DECREF(none);
+    return PyFloat_FromDouble(earned);
 }
 
 /* A side of a box: one number for all, or a buffer with one for each of n coordinates. Whether it is either. */
@@ -686,8 +721,8 @@ static PyMethodDef methods[] = {
     {"draw_groups", draw_groups, METH_VARARGS,
      "draw_groups(labels, moves, x, key0, key1, counter0, ..., counter3, groups, share, rest, itemsize)"},
     {"add_groups", add_groups, METH_VARARGS, "add_groups(out, base, labels, moves, free, radius, start, itemsize)"},
-    {"sum_groups", sum_groups, METH_VARARGS, "sum_groups(products, squares, labels, u, w, itemsize)"},
-    {"mend_groups", mend_groups, METH_VARARGS, "mend_groups(g, after, labels, u, w, rest, news, theta, itemsize)"},
+    {"mend_groups", mend_groups, METH_VARARGS,
+     "mend_groups(g, after, labels, u, w, y, theta, gain, itemsize) -> how far w was borne out"},
     {"entropy_step", entropy_step, METH_VARARGS,
      "entropy_step(y, x, g, lower, upper, inverse, eta, a, b, top, itemsize)"},
     {"sums", sums, METH_VARARGS, "sums(x, y, itemsize) -> |x - y|_1, |x - y|_2^2; of x alone if y is None"},
@@ -696,7 +731,7 @@ static PyMethodDef methods[] = {
 
 static int revision(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "REVISION", 3);
+    return PyModule_AddIntConstant(module, "REVISION", 4);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, revision}, {0, NULL}};

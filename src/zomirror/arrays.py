@@ -70,6 +70,11 @@ def _sums(x: Array, y: Array | None) -> tuple[float, float]:
         return _folded(np.abs(terms)), _folded(np.square(terms))
 
 
+def dot(a: Values, b: Values) -> float:
+    """<a, b> of short vectors, one term after the other."""
+    return float(np.add.accumulate(a * b)[-1]) if a.size else 0.0
+
+
 def finite(x: Array) -> bool:
     """Whether every entry is finite."""
     return math.isfinite(sums(x)[0]) or bool(np.isfinite(x).all())  # the sum of finite numbers may not be

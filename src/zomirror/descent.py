@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from zomirror.arrays import Array, Values, keep, norm2
 from zomirror.directions import Key
 from zomirror.estimator import Estimator
-from zomirror.frozen import changed
 from zomirror.mirror import MirrorMap
 from zomirror.problem import Problem
 from zomirror.query import Query
@@ -54,6 +53,15 @@ class State:
     pace: Any
     """The step rule's."""
     last: Measured | None = None
+
+
+class Moved(NamedTuple):
+    """What a batch changes in a State: where the next one is asked, and what is known there."""
+
+    x: Array
+    memory: Any
+    pace: Any
+    last: Measured
 
 
 class Method(Protocol):
@@ -114,17 +122,20 @@ class MirrorDescent:
 
     def tell(self, state: State, query: Query, values: Values) -> State:
         """One step."""
-        x, problem = state.x, state.problem
+        moved = self.moved(state.problem, state.x, state.memory, state.pace, query, values)
+        return State(state.problem, state.key, state.t + 1, *moved)
+
+    def moved(self, problem: Problem, x: Array, memory: Any, pace: Any, query: Query, values: Values) -> Moved:
+        """The step itself, for a method that keeps these within a memory of its own."""
         with np.errstate(over="ignore", invalid="ignore"):
             # A diverging run is ended by whoever drives it, who looks at x, not by a warning.
-            (f, g), memory = self.estimator.tell(state.memory, query, values)
+            (f, g), memory = self.estimator.tell(memory, query, values)
             if g is None:
-                return changed(state, t=state.t + 1, memory=memory, last=Measured(x, f, math.nan, math.nan))
-            eta = self.step.eta(state.pace, g)
+                return Moved(x, memory, pace, Measured(x, f, math.nan, math.nan))
+            eta = self.step.eta(pace, g)
             x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
             x_next.flags.writeable = False
             keep(x, x_next)
-            pace = self.step.advance(state.pace, self.mirror, x, x_next, eta)
+            pace = self.step.advance(pace, self.mirror, x, x_next, eta)
             stationarity = eta * norm2(x, x_next)
-        last = Measured(x, f, eta, stationarity)
-        return State(problem, state.key, state.t + 1, x_next, memory, pace, last)
+        return Moved(x_next, memory, pace, Measured(x, f, eta, stationarity))

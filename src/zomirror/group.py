@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror import kernels
-from zomirror.arrays import Array, Indices, Values
+from zomirror.arrays import Array, Indices, Values, dot
 from zomirror.directions import Key, draws_at, generator
 from zomirror.query import scattered
 
@@ -53,30 +53,12 @@ class Groups:
 
     def sums(self, w: Array) -> tuple[Values, Values]:
         """The sums of u w and of u u in each group, u being the moves."""
-        u, compiled = self.moves, self.compiled(w)
-        if compiled is not None:
-            products, squares = np.empty(self.count), np.empty(self.count)
-            compiled.sum_groups(products, squares, self.labels, u, w, u.itemsize)
-            return products, squares
+        u = self.moves
         return self._summed(u * w), self._summed(u * u)
 
     def _summed(self, weights: Array) -> Values:
         # The stubs of numpy forget that weights make the counts floats.
         return np.bincount(self.labels, weights=weights, minlength=self.count).astype(np.float64, copy=False)
-
-    def mend(self, w: Array, theta: float, rest: Array, news: Array) -> tuple[Array, Array]:
-        """rest_j / u_i + theta w_i and w_i + news_j u_i for i in group j."""
-        u, labels, compiled = self.moves, self.labels, self.compiled(w, rest, news)
-        if compiled is not None:
-            g, after = np.empty_like(w), np.empty_like(w)
-            compiled.mend_groups(g, after, labels, u, w, rest, news, theta, w.itemsize)
-            return g, after
-        g, after = rest[labels], news[labels]
-        g /= u
-        g += w.dtype.type(theta) * w
-        after *= u
-        after += w
-        return g, after
 
 
 def drawn(x: Array, k: int, share: float, rest: float, key: Key, t: int) -> tuple[NDArray[np.intp], Array]:
@@ -116,9 +98,17 @@ def _draws_like_numpy(compiled: ModuleType) -> bool:
 
 def mended(groups: Groups, y: Values, w: Array, theta: float, gain: float = 1.0) -> tuple[Array, Array, float]:
     """(g, w_next, theta_next) from the differences y, the memory w and the trust theta that earlier batches earned."""
+    labels, u = groups.labels, groups.moves
+    if (compiled := groups.compiled(w)) is not None:
+        g, after = np.empty_like(w), np.empty_like(w)
+        return g, after, compiled.mend_groups(g, after, labels, u, w, y, theta, gain, w.itemsize)
     p, squares = groups.sums(w)
-    foretold = float(p @ p)
-    earned = min(max(float(y @ p) / foretold, 0.0), 2.0) if foretold > 0 else 0.0
+    foretold = dot(p, p)
+    earned = min(max(dot(y, p) / foretold, 0.0), 2.0) if foretold > 0 else 0.0
     rest, news = gain * (y - theta * p), (y - earned * p) / squares
-    g, after = groups.mend(w, theta, rest.astype(w.dtype), news.astype(w.dtype))
+    g, after = rest.astype(w.dtype)[labels], news.astype(w.dtype)[labels]
+    g /= u
+    g += w.dtype.type(theta) * w
+    after *= u
+    after += w
     return g, after, earned

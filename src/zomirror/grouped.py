@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from zomirror.arrays import Array, Values
+from zomirror.arrays import Array, Values, norm1
 from zomirror.checks import nonnegative, positive, positive_integer
 from zomirror.directions import Key
 from zomirror.elementary import REALS
@@ -103,7 +103,7 @@ class GroupMemory:
     of f, which may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
     """
 
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     """Raised whenever the same values lead it to other points: a stored run of an earlier one is not gone on with."""
 
     batch_size: int = 10
@@ -185,24 +185,26 @@ class GroupMemory:
             memory = self._settle(memory, np.concatenate([at_x, values[-LADDER:]]), float(np.abs(y).max()))
         elif not memory.radius:
             memory = self._choose(memory, float(self.noise or 0), float(np.abs(y).max()))
-        if memory.flat and not y.any() and f != memory.f and self.radius is None:
+        moves = bool(y.any())
+        if memory.flat and not moves and f != memory.f and self.radius is None:
             # Values differ from one iterate to the next, differences are zero: f has steps, and wants a longer reach.
             memory = changed(memory, radius=min(4 * memory.radius, REACH * self.scale))
-        memory = changed(memory, f=f)
-        slope = 1.0
+        told, slope = f, 1.0
         if self.link is not None:
             f, slope = float(self.link(f)), self.link.slope(f)
-        if not (y.any() and slope):
-            return Estimate(f, groups.scatter(np.zeros_like(memory.w))), changed(memory, flat=not memory.central)
+        if not (moves and slope):
+            still = changed(memory, f=told, flat=not memory.central)
+            return Estimate(f, groups.scatter(np.zeros_like(memory.w))), still
         if memory.flat and k == 1 < self.batch_size and memory.w.size > 1:
             # The plain has ended: all groups are asked before a step is taken.
-            return Estimate(f, None), changed(memory, flat=False)
+            return Estimate(f, None), changed(memory, f=told, flat=False)
         gain = 1.0 if (opening or memory.central or query.stochastic) and memory.w.any() else self.gain
         g, w, theta = mended(groups, y, memory.w, memory.theta, gain)
         if slope != 1:
             g *= g.dtype.type(slope)
         batches = memory.batches + opening
-        return Estimate(f, groups.scatter(g)), changed(memory, w=w, theta=theta, flat=False, batches=batches)
+        after = changed(memory, f=told, w=w, theta=theta, flat=False, batches=batches)
+        return Estimate(f, groups.scatter(g)), after
 
     def _opens(self, memory: Remembered, *, stochastic: bool) -> bool:
         """Whether a batch is of the opening; the one that has yet to find out about noise is not."""
@@ -215,8 +217,7 @@ class GroupMemory:
         if memory.drowned:
             k = max(k, min(2 * self.batch_size, n // 10))
         moved = x if problem.free is None else x[problem.free]
-        with np.errstate(over="ignore"):
-            total = float(np.abs(moved).sum(dtype=np.float64))
+        total = norm1(moved)
         share = self.rho * n / total if total > 0 else math.inf
         if not share < REALS[x.dtype].largest:
             share = 0.0  # x is 0, as good as

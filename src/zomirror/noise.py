@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zomirror.arrays import Values
+from zomirror.arrays import Values, dot
 
 EXACT = 1e-5
 """nu / scale for a function that is said to have no noise."""
@@ -74,8 +74,8 @@ def scatter(ladder: Values) -> float:
     """The variance of evenly spaced values around the line through them."""
     at = np.arange(ladder.size) - (ladder.size - 1) / 2
     apart = ladder - ladder.mean()
-    apart = apart - at * (float(at @ apart) / float(at @ at))
-    return float(apart @ apart) / (ladder.size - 2)
+    apart = apart - at * (dot(at, apart) / dot(at, at))
+    return dot(apart, apart) / (ladder.size - 2)
 
 
 def looked_again(sd: float, ladder: Values) -> float:

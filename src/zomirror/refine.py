@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array, Values
+from zomirror.arrays import Array, Values, dot
 from zomirror.errors import ArgumentError
 from zomirror.frozen import changed
 from zomirror.group import Groups
@@ -121,7 +121,7 @@ def aimed(r: Refinement, x: Array, f: Values, problem: Problem, query: Query, sc
     steps, changes, pairs = r.steps, r.changes, r.pairs
     if r.rounds:
         s, y = place - r.place[:k], gradient - r.gradient[:k]
-        if _dot(s, y) > 1e-10 * math.sqrt(_dot(s, s) * _dot(y, y)):
+        if dot(s, y) > 1e-10 * math.sqrt(dot(s, s) * dot(y, y)):
             steps, changes = np.roll(steps, 1, 0), np.roll(changes, 1, 0)
             steps[0, :k], changes[0, :k] = s, y
             pairs = min(pairs + 1, PAIRS)
@@ -133,7 +133,7 @@ def aimed(r: Refinement, x: Array, f: Values, problem: Problem, query: Query, sc
     else:
         p = q * (-0.1 * (float(np.abs(place).max()) or scale) / max(float(np.abs(q).max()), 1e-300))
     p = np.where(held, 0.0, p)
-    if _dot(p, q) >= 0:
+    if dot(p, q) >= 0:
         p, pairs = q * (-float(np.abs(p).max()) / max(float(np.abs(q).max()), 1e-300)), 0
     after = changed(
         r,
@@ -159,15 +159,10 @@ def _lbfgs(q: Reals, steps: Reals, changes: Reals) -> Reals:
     """H q by the two loops, the latest pair first."""
     weights = []
     for s, y in zip(steps, changes, strict=True):
-        a = _dot(s, q) / _dot(s, y)
+        a = dot(s, q) / dot(s, y)
         weights.append(a)
         q = q - a * y
-    q = q * (_dot(steps[0], changes[0]) / _dot(changes[0], changes[0]))
+    q = q * (dot(steps[0], changes[0]) / dot(changes[0], changes[0]))
     for s, y, a in reversed(list(zip(steps, changes, weights, strict=True))):
-        q = q + s * (a - _dot(y, q) / _dot(s, y))
+        q = q + s * (a - dot(y, q) / dot(s, y))
     return q
-
-
-def _dot(a: Reals, b: Reals) -> float:
-    """Added up in one order whatever the library: a resumed run must see the same bits."""
-    return float((a * b).sum())

@@ -132,7 +132,8 @@ class Attempts:
     @property
     def best(self) -> Course:
         """The course that has met the best point."""
-        return min(self.current, self.aside, key=lambda attempt: attempt.least).course
+        now, aside = self.current.course, self.aside.course
+        return aside if aside.least < now.least else now
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,32 +159,37 @@ class Restarted:
 
     def ask(self, state: State) -> Query:
         """The query of the descent that has its turn."""
-        return self.surveyed.ask(changed(state, memory=state.memory.current.course))
+        return self.surveyed.asked(state, state.memory.current.course)
 
     def tell(self, state: State, query: Query, values: Values) -> State:
         """One step of that descent, and perhaps a change of turns."""
         attempts: Attempts = state.memory
         now = attempts.current
-        moved = self.surveyed.tell(changed(state, memory=now.course), query, values)
-        now = changed(now, x=moved.x, pace=moved.pace, course=moved.memory, age=now.age + len(values))
-        attempts = changed(attempts, current=now)
+        x, course, pace, last = self.surveyed.told(state, now.course, query, values)
+        now = changed(now, x=x, pace=pace, course=course, age=now.age + len(values))
+        attempts, t = changed(attempts, current=now), state.t + 1
         if now.course.stage == DESCEND and not now.course.asked and not now.course.descent.central:
             # A survey has been made, and what it found worth refining is refined.
             now = now.judged(state.problem, 1.0 if attempts.alone else SHORT, attempts.fall(state.problem))
-            attempts = self._turned(changed(attempts, current=now), moved)
-        if attempts.best is not attempts.current.course and moved.last is not None:
+            attempts = self._turned(changed(attempts, current=now), changed(state, t=t))
+        if attempts.best is not attempts.current.course:
             # How nearly stationary a descent is that may be dropped says nothing about the point that is kept.
-            moved = changed(moved, last=changed(moved.last, stationarity=math.nan))
-        return _taken(attempts, moved)
+            last = changed(last, stationarity=math.nan)
+        now = attempts.current
+        return State(state.problem, state.key, t, now.x, attempts, now.pace, last)
 
     def withdrawn(self, state: State) -> State | None:
         """Without the descent that has just met a value that is not finite; None if there is no other one."""
         attempts: Attempts = state.memory
-        return None if attempts.alone else _taken(self._lost(attempts, state.problem), changed(state, t=state.t + 1))
+        if attempts.alone:
+            return None
+        attempts = self._lost(attempts, state.problem)
+        again = attempts.current
+        return changed(state, t=state.t + 1, x=again.x, pace=again.pace, memory=attempts)
 
     def kept(self, state: State) -> Kept | None:
         """The best point of all descents."""
-        return self.surveyed.kept(changed(state, memory=state.memory.best))
+        return self.surveyed.kept_by(state.memory.best, state.problem)
 
     def _turned(self, attempts: Attempts, state: State) -> Attempts:
         """With the descent whose turn it is now."""
@@ -225,11 +231,6 @@ class Restarted:
 def _nearest(x: Array, problem: Problem) -> Array:
     """The point of the box nearest to 0."""
     return problem.box.project(np.zeros_like(x))
-
-
-def _taken(attempts: Attempts, state: State) -> State:
-    """The state of the descent that has its turn."""
-    return changed(state, x=attempts.current.x, pace=attempts.current.pace, memory=attempts)
 
 
 def _halved(x: Array, state: State) -> Array:

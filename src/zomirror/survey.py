@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.arrays import Array, Values
 from zomirror.checks import positive_integer
-from zomirror.descent import Kept, Measured, MirrorDescent, State
+from zomirror.descent import Kept, Measured, MirrorDescent, Moved, State
 from zomirror.directions import Key
 from zomirror.errors import ArgumentError
 from zomirror.frozen import changed
@@ -117,7 +117,7 @@ class Surveyed:
     be compared.
     """
 
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     """As of a GroupMemory."""
 
     descent: MirrorDescent
@@ -153,42 +153,52 @@ class Surveyed:
 
     def ask(self, state: State) -> Query:
         """The descent's query, or now and then that of a survey or of a refinement."""
-        course: Course = state.memory
+        return self.asked(state, state.memory)
+
+    def asked(self, state: State, course: Course) -> Query:
+        """The same of a course that another memory holds."""
+        x, problem = state.x, state.problem
         if course.stage == DESCEND:
-            return self.descent.ask(changed(state, memory=course.descent))
+            return self.descent.estimator.ask(course.descent, problem, x, state.t, state.key)
         if course.stage == SLOPES:
-            return course.refinement.slopes(state.x, course.descent.radius, state.problem)
+            return course.refinement.slopes(x, course.descent.radius, problem)
         if course.stage == LINE:
-            return course.refinement.line(state.x, state.problem)
-        return Query((Segment(state.x, 1), *self._prunings(state)) * _times(course))
+            return course.refinement.line(x, problem)
+        return Query((Segment(x, 1), *self._prunings(state, course)) * _times(course))
 
     def tell(self, state: State, query: Query, values: Values) -> State:
         """One step of whatever was asked for."""
-        tell = (self._descended, self._surveyed, self._sloped, self._lined)[state.memory.stage]
-        return tell(state, query, values)
+        return State(state.problem, state.key, state.t + 1, *self.told(state, state.memory, query, values))
 
-    def _descended(self, state: State, query: Query, values: Values) -> State:
-        course: Course = state.memory
-        moved = self.descent.tell(changed(state, memory=course.descent), query, values)
-        total = math.inf
-        if moved.last is not None:
-            total = moved.last.f + state.problem.penalty(moved.last.x)
-            course = _noted(course, moved.last.x, moved.last.f, total, len(values))
+    def told(self, state: State, course: Course, query: Query, values: Values) -> Moved:
+        """The same of a course that another memory holds."""
+        tell = (self._descended, self._surveyed, self._sloped, self._lined)[course.stage]
+        return tell(state, course, query, values)
+
+    def _descended(self, state: State, course: Course, query: Query, values: Values) -> Moved:
+        problem, rows = state.problem, len(values)
+        moved = self.descent.moved(problem, state.x, course.descent, state.pace, query, values)
+        x, memory, pace, last = moved
+        total = last.f + problem.penalty(last.x)
+        noted = _noted(course, last.x, last.f, total, rows)
         if total > course.ceiling:
-            return changed(moved, x=course.best, pace=2 * state.pace, memory=course)
-        if moved.last is not None and course.descent.central:
-            course = changed(course, stretch=course.stretch.met(moved.x, total))
-        if course.ceiling == math.inf and moved.pace > 0:
-            course = changed(course, ceiling=total + ASTRAY * self.scale * moved.pace)
-        asked = course.asked + len(values)
-        due = asked >= self.every and moved.pace > 0 and not state.problem.stochastic
+            return Moved(course.best, changed(course, **noted), 2 * state.pace, last)
+        if course.descent.central:
+            noted["stretch"] = course.stretch.met(x, total)
+        if course.ceiling == math.inf and pace > 0:
+            noted["ceiling"] = total + ASTRAY * self.scale * pace
+        asked = course.asked + rows
+        due = asked >= self.every and pace > 0 and not problem.stochastic
         stage = SURVEY if due else DESCEND
-        return changed(moved, memory=changed(course, descent=moved.memory, asked=asked, stage=stage))
+        return Moved(x, changed(course, descent=memory, asked=asked, stage=stage, **noted), pace, last)
 
     def kept(self, state: State) -> Kept | None:
         """The best point, and how far above it another may seem by noise alone; no draw of a stochastic f is best."""
-        course: Course = state.memory
-        if state.problem.stochastic or course.least == math.inf:
+        return self.kept_by(state.memory, state.problem)
+
+    def kept_by(self, course: Course, problem: Problem) -> Kept | None:
+        """The same of a course that another memory holds."""
+        if problem.stochastic or course.least == math.inf:
             return None
         return Kept(course.best, course.f, course.least, DOUBT * course.descent.sd)
 
@@ -197,25 +207,25 @@ class Surveyed:
         course = changed(course, descent=changed(course.descent, f=course.f))
         return _refined(course, course.best, problem, POLISHED) if self.refined else course
 
-    def _prunings(self, state: State) -> list[Segment]:
+    def _prunings(self, state: State, course: Course) -> list[Segment]:
         x, problem = state.x, state.problem
         if not problem.penalty.l1:
             return []
         limits = np.array(self.cuts) * float(np.abs(x).max())
-        w = state.memory.descent.w
+        w = course.descent.w
         growing = max(GROWING * problem.penalty.l1, OUTSTANDING * float(np.sqrt(np.mean(np.square(w)))))
         small = -scattered(w, problem.free, problem.d) * np.sign(x) <= growing
         return [Segment(x, limits.size, Pruned(limits, problem.box.project(np.zeros_like(x)), small))]
 
-    def _surveyed(self, state: State, query: Query, values: Values) -> State:
-        problem, course, pace = state.problem, state.memory, state.pace
+    def _surveyed(self, state: State, course: Course, query: Query, values: Values) -> Moved:
+        problem, pace = state.problem, state.pace
         sd, times = course.descent.sd, _times(course)
         share = NOISY_SHARE if course.descent.central else SHARE
         # Divided first: refused points are read as the largest number there is.
         means = (values / times).reshape(times, -1).sum(axis=0)
         x, f, h = _pruned(query, means, problem, share, sd / math.sqrt(times))
         last = Measured(x, f, math.nan, math.nan)
-        course = _noted(course, x, f, f + h, len(values))
+        course = changed(course, **_noted(course, x, f, f + h, len(values)))
         free = problem.d if problem.free is None else problem.free.size
         if f + h > course.least + SLACK * h + DOUBT * sd and course.waited >= max(self.every, WAIT * free):
             x, f, pace, course = course.best, course.f, 2 * pace, changed(course, waited=0)
@@ -230,20 +240,20 @@ class Surveyed:
         if self.refined and slow and not course.rest and not course.descent.central:
             course = _refined(course, x, problem, WORTH)
         course = changed(course, rest=max(0, course.rest - 1))
-        return State(problem, state.key, state.t + 1, x, course, pace, last)
+        return Moved(x, course, pace, last)
 
-    def _sloped(self, state: State, query: Query, values: Values) -> State:
-        x, problem, course = state.x, state.problem, state.memory
+    def _sloped(self, state: State, course: Course, query: Query, values: Values) -> Moved:
+        x, problem = state.x, state.problem
         refinement, slopes = aimed(course.refinement, x, values, problem, query, self.scale)
         f = float(values[0])
-        course = _noted(course, x, f, refinement.total, len(values))
+        course = changed(course, **_noted(course, x, f, refinement.total, len(values)))
         w, on = course.descent.w.copy(), refinement.chosen[: refinement.count]
         w[on if problem.free is None else np.searchsorted(problem.free, on)] = slopes
         course = changed(course, descent=changed(course.descent, w=w, f=f), refinement=refinement, stage=LINE)
-        return changed(state, t=state.t + 1, memory=course, last=Measured(x, f, math.nan, math.nan))
+        return Moved(x, course, state.pace, Measured(x, f, math.nan, math.nan))
 
-    def _lined(self, state: State, query: Query, values: Values) -> State:
-        x, problem, course, r = state.x, state.problem, state.memory, state.memory.refinement
+    def _lined(self, state: State, course: Course, query: Query, values: Values) -> Moved:
+        x, problem, r = state.x, state.problem, course.refinement
         totals = [float(f) + problem.penalty(query.points(j, j + 1)[0]) for j, f in enumerate(values)]
         j = int(np.argmin(totals))
         gain, rows = r.total - totals[j], r.count + 1 + len(values)
@@ -251,12 +261,12 @@ class Surveyed:
         if gain > 0:
             x, f = query.points(j, j + 1)[0], float(values[j])
             x.flags.writeable = False
-            course = _noted(course, x, f, totals[j], len(values))
-            course = changed(course, descent=changed(course.descent, f=f))
+            noted = _noted(course, x, f, totals[j], len(values))
+            course = changed(course, descent=changed(course.descent, f=f), **noted)
             enough = max(course.worth * rows * problem.penalty(x), DOUBT * course.descent.sd)
             worth = r.rounds < ROUNDS or gain >= enough
         elif course.worth == POLISHED and (shorter := r.shorter(self.scale)) is not None:
-            return changed(state, t=state.t + 1, memory=changed(course, refinement=shorter), last=last)
+            return Moved(x, changed(course, refinement=shorter), state.pace, last)
         else:
             worth = r.pairs > 0
             r = changed(r, pairs=0, rounds=0)
@@ -266,7 +276,7 @@ class Surveyed:
             failed = 0 if r.rounds > ROUNDS else min(course.failed + 1, 4)
             course = changed(course, asked=0, since=course.least, rest=2**failed - 1, failed=failed, stage=DESCEND)
         last = Measured(x, course.descent.f, math.nan, math.nan)
-        return changed(state, t=state.t + 1, x=x, memory=course, last=last)
+        return Moved(x, course, state.pace, last)
 
 
 def _refined(course: Course, x: Array, problem: Problem, worth: float) -> Course:
@@ -295,10 +305,8 @@ def _pruned(query: Query, values: Values, problem: Problem, share: float, sd: fl
     return best
 
 
-def _noted(course: Course, x: Array, f: float, total: float, rows: int) -> Course:
-    """With one more measured point."""
+def _noted(course: Course, x: Array, f: float, total: float, rows: int) -> dict[str, Any]:
+    """What one more measured point changes."""
     clearly = total < course.least - DOUBT / 2 * course.descent.sd
     waited = 0 if clearly else course.waited + rows
-    if total < course.least:
-        return changed(course, best=x, f=f, least=total, waited=waited)
-    return changed(course, waited=waited)
+    return {"best": x, "f": f, "least": total, "waited": waited} if total < course.least else {"waited": waited}
