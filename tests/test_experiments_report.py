@@ -315,18 +315,20 @@ def test_the_comparison_has_every_row_of_both_tables(models: Path, tmp_path: Pat
         assert row.seeds == row.reference.seeds
         assert row.strayed is None, "runs that do not depend on their seeds explain nothing"
     tasks = check.tasks(models)
-    assert len(tasks) == 7 * 10 + 5 * 10 + 3 * 2 * 7 + 3 * 2 * 3 + 2 * 3
+    assert len(tasks) == 7 * 10 + 5 * 10 + 6 * 2 * 7 + 3 * 2 * 3 + 2 * 3
     assert len({task.key for task in tasks}) == len(tasks)
-    assert len({task.seed for task in tasks if task.image == 482}) == 3
+    assert len({task.seed for task in tasks if task.image == 482}) == 6
     again = {(task.settings, task.algorithm) for task in tasks if task.replayed}
     assert again == {("printed", "adaexpmd"), ("printed", "expmd-1")}, "signs of the second implementation"
 
 
 def test_the_spread_of_the_seeds_stands_beside_a_deviation(models: Path) -> None:
-    """Three photographs at 0.9, 1 and 1.1 of the reference by their seeds: it is off by nothing, and strays by 0.1."""
+    """Photographs at 0.9, 1 and 1.1 of the reference by their seeds: it is off by nothing, and strays by 0.1."""
     [reference] = [one for one in check.REFERENCES if one.images == check.PHOTOGRAPHS and one.kind == "PN"]
     found = {}
     for task in check.tasks(models, [reference]):
+        if task.repeat > 2:
+            continue
         times, values = (0, *check.TIMES), (0.0, *np.log(np.array(reference.values) * (0.9 + 0.1 * task.repeat)))
         found[task.key] = made(task.algorithm, partial(between, times, values), image=task.image)
     [row] = check.compare(found, models, [reference])
@@ -341,7 +343,7 @@ def test_the_spread_of_the_seeds_stands_beside_a_deviation(models: Path) -> None
 def test_the_command_of_the_comparison_tells_and_fails_when_a_row_is_off(models: Path, tmp_path: Path) -> None:
     finished(models, tmp_path / "good")
     told = call("reproduce", "check", models, "--out", tmp_path / "good").stdout
-    assert "0 runs computed, 186 were there" in told
+    assert "0 runs computed, 228 were there" in told
     assert "18 of 18 rows agree within 10 %" in told
     finished(models, tmp_path / "bad", off=1.2)
     rows = json.loads(call("reproduce", "check", models, "--out", tmp_path / "bad", "--json", code=1).stdout)

@@ -395,7 +395,7 @@ for fun, dtype, noise in ((f, np.float32, None), (f, np.float64, None), (noisy, 
 
 
 def test_bits_do_not_depend_on_which_linear_algebra_suits_the_processor() -> None:
-    """A run may go on on another machine. The library beneath numpy has kernels for each kind, which add up otherwise."""
+    """A run may go on on another machine, for which the library beneath numpy has kernels that add up otherwise."""
     outputs = set()
     for kind in ({}, {"OPENBLAS_CORETYPE": "Prescott"}, {"OPENBLAS_CORETYPE": "Nehalem"}):
         command = [sys.executable, "-c", MEMORY]

@@ -26,14 +26,17 @@
 
 _Static_assert(FLT_EVAL_METHOD == 0, "a float must be rounded as a float, or the numbers are not numpy's");
 
-/* As many numbers as a register of AVX2 holds; aligned like one of them. A byte of signs is one or two of these. */
-typedef float vector_float __attribute__((vector_size(32), aligned(4), may_alias));
-typedef double vector_double __attribute__((vector_size(32), aligned(8), may_alias));
-#define LANES(T) ((Py_ssize_t)(sizeof(vector_##T) / sizeof(T)))
+/* As many numbers as a byte has signs; aligned like one of them. */
+typedef float eight_float __attribute__((vector_size(32), aligned(4), may_alias));
+typedef double eight_double __attribute__((vector_size(64), aligned(8), may_alias));
 
-/* The signs of columns j .. j + LANES - 1 in a row of bits: +1 or -1, from the table of those of each byte. */
-#define SIGNS(T, bits, j) (*(const vector_##T *)(table + 8 * (bits)[(j) / 8] + (j) % 8))
-#define SIGN(bits, j) table[8 * (bits)[(j) / 8] + (j) % 8]
+/* The signs that each byte stands for: bit 0 first, 0 -> +1, 1 -> -1. Each eight are in one line of the cache. */
+static float signs_float[256][8] __attribute__((aligned(64)));
+static double signs_double[256][8] __attribute__((aligned(64)));
+
+/* The signs of columns j .. j + 7 in a row of bits, and that of column j. */
+#define SIGNS(T, bits, j) (*(const eight_##T *)signs_##T[(bits)[(j) / 8]])
+#define SIGN(T, bits, j) signs_##T[(bits)[(j) / 8]][(j) % 8]
 
 #define BOTH(KERNEL) KERNEL(float) KERNEL(double)
 
@@ -41,19 +44,17 @@ typedef double vector_double __attribute__((vector_size(32), aligned(8), may_ali
    ahead: after a large function has run it is in no cache. */
 #define ADD_SIGNS(T)                                                                                                   \
     WIDE static void add_signs_##T(T *restrict out, const T *restrict base, const uint8_t *restrict bits,              \
-                                   Py_ssize_t stride, const T *restrict table, Py_ssize_t rows, Py_ssize_t d,          \
-                                   double scale)                                                                       \
+                                   Py_ssize_t stride, Py_ssize_t rows, Py_ssize_t d, double scale)                     \
     {                                                                                                                  \
         const Py_ssize_t whole = d - d % 8;                                                                            \
         const T by = (T)scale;                                                                                         \
         for (Py_ssize_t i = 0; i < rows; i++, out += d, bits += stride) {                                              \
             for (Py_ssize_t j = 0; j < whole; j += 8) {                                                                \
                 __builtin_prefetch(out + j + 512, 1);                                                                  \
-                for (Py_ssize_t k = j; k < j + 8; k += LANES(T))                                                       \
-                    *(vector_##T *)(out + k) = by * SIGNS(T, bits, k) + *(const vector_##T *)(base + k);               \
+                *(eight_##T *)(out + j) = by * SIGNS(T, bits, j) + *(const eight_##T *)(base + j);                     \
             }                                                                                                          \
             for (Py_ssize_t j = whole; j < d; j++)                                                                     \
-                out[j] = by * SIGN(bits, j) + base[j];                                                                 \
+                out[j] = by * SIGN(T, bits, j) + base[j];                                                              \
         }                                                                                                              \
     }
 BOTH(ADD_SIGNS)
@@ -61,31 +62,30 @@ BOTH(ADD_SIGNS)
 /* total_j += sum_i weights_i sign_ij, row after row; the sums of a few columns stay in registers. */
 #define SUM_SIGNS(T)                                                                                                   \
     WIDE static void sum_signs_##T(T *restrict total, const T *restrict weights, const uint8_t *restrict bits,         \
-                                   Py_ssize_t stride, const T *restrict table, Py_ssize_t rows, Py_ssize_t d)          \
+                                   Py_ssize_t stride, Py_ssize_t rows, Py_ssize_t d)                                   \
     {                                                                                                                  \
-        const Py_ssize_t lanes = LANES(T);                                                                             \
         Py_ssize_t j = 0;                                                                                              \
-        for (; j + 4 * lanes <= d; j += 4 * lanes) {                                                                   \
-            vector_##T *to = (vector_##T *)(total + j), a = to[0], b = to[1], c = to[2], e = to[3];                    \
+        for (; j + 32 <= d; j += 32) {                                                                                 \
+            eight_##T *to = (eight_##T *)(total + j), a = to[0], b = to[1], c = to[2], e = to[3];                      \
             const uint8_t *row = bits;                                                                                 \
             for (Py_ssize_t i = 0; i < rows; i++, row += stride) {                                                     \
                 const T w = weights[i];                                                                                \
                 a += w * SIGNS(T, row, j);                                                                             \
-                b += w * SIGNS(T, row, j + lanes);                                                                     \
-                c += w * SIGNS(T, row, j + 2 * lanes);                                                                 \
-                e += w * SIGNS(T, row, j + 3 * lanes);                                                                 \
+                b += w * SIGNS(T, row, j + 8);                                                                         \
+                c += w * SIGNS(T, row, j + 16);                                                                        \
+                e += w * SIGNS(T, row, j + 24);                                                                        \
             }                                                                                                          \
             to[0] = a, to[1] = b, to[2] = c, to[3] = e;                                                                \
         }                                                                                                              \
-        for (; j + lanes <= d; j += lanes) {                                                                           \
-            vector_##T *to = (vector_##T *)(total + j), a = to[0];                                                     \
+        for (; j + 8 <= d; j += 8) {                                                                                   \
+            eight_##T *to = (eight_##T *)(total + j), a = to[0];                                                       \
             for (Py_ssize_t i = 0; i < rows; i++)                                                                      \
                 a += weights[i] * SIGNS(T, bits + i * stride, j);                                                      \
             to[0] = a;                                                                                                 \
         }                                                                                                              \
         for (; j < d; j++)                                                                                             \
             for (Py_ssize_t i = 0; i < rows; i++)                                                                      \
-                total[j] += weights[i] * SIGN(bits + i * stride, j);                                                   \
+                total[j] += weights[i] * SIGN(T, bits + i * stride, j);                                                \
     }
 BOTH(SUM_SIGNS)
 
@@ -337,6 +337,7 @@ ENTROPY_STEP(double, DBL_MAX, fabs, copysign)
 /* |x - y|_1 and |x - y|_2^2 in float64, or of x alone where y is NULL. Term i goes to sum i mod LANED, and the sums are
    folded in halves: an order that numpy can follow, and that needs no single long chain. */
 #define LANED 16
+typedef double vector_double __attribute__((vector_size(32), aligned(8), may_alias));
 typedef int64_t vector_word __attribute__((vector_size(32)));
 typedef float four_floats __attribute__((vector_size(16), aligned(4), may_alias));
 #define FOUR_float(p) __builtin_convertvector(*(const four_floats *)(p), vector_double)
@@ -529,12 +530,11 @@ static int alike(Given *given, int count, int size)
     return 1;
 }
 
-/* Whether the bits are those of `rows` rows of d signs, and the table that of a byte's eight signs. */
-static int signs_fit(Given *given, int size, Py_ssize_t rows, Py_ssize_t d)
+/* Whether the third buffer has the bits of `rows` rows of d signs. */
+static int signs_fit(Given *given, Py_ssize_t rows, Py_ssize_t d)
 {
     const Py_ssize_t bits = given->of[2].len;
-    return rows > 0 && d > 0 && given->of[3].len == 256 * 8 * (Py_ssize_t)size && bits % rows == 0 &&
-           bits / rows >= (d + 7) / 8;
+    return rows > 0 && d > 0 && bits % rows == 0 && bits / rows >= (d + 7) / 8;
 }
 
 static PyObject *add_signs(PyObject *self, PyObject *args)
@@ -542,32 +542,32 @@ static PyObject *add_signs(PyObject *self, PyObject *args)
     Given given;
     double scale;
     int size;
-    if (!PyArg_ParseTuple(args, "w*y*y*y*di", OF(0), OF(1), OF(2), OF(3), &scale, &size))
+    if (!PyArg_ParseTuple(args, "w*y*y*di", OF(0), OF(1), OF(2), &scale, &size))
         return NULL;
     const Py_ssize_t d = alike(&given, 1, size) ? LEN(1) / size : 0, rows = d ? LEN(0) / LEN(1) : 0;
-    const int fits = signs_fit(&given, size, rows, d) && LEN(0) == rows * LEN(1);
+    const int fits = signs_fit(&given, rows, d) && LEN(0) == rows * LEN(1);
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
-        CALL(add_signs, AT(0), AT(1), AT(2), LEN(2) / rows, AT(3), rows, d, scale);
+        CALL(add_signs, AT(0), AT(1), AT(2), LEN(2) / rows, rows, d, scale);
         Py_END_ALLOW_THREADS;
     }
-    return done(&given, 4, fits);
+    return done(&given, 3, fits);
 }
 
 static PyObject *sum_signs(PyObject *self, PyObject *args)
 {
     Given given;
     int size;
-    if (!PyArg_ParseTuple(args, "w*y*y*y*i", OF(0), OF(1), OF(2), OF(3), &size))
+    if (!PyArg_ParseTuple(args, "w*y*y*i", OF(0), OF(1), OF(2), &size))
         return NULL;
     const Py_ssize_t rows = alike(&given, 1, size) ? LEN(1) / size : 0;
-    const int fits = signs_fit(&given, size, rows, given.n);
+    const int fits = signs_fit(&given, rows, given.n);
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
-        CALL(sum_signs, AT(0), AT(1), AT(2), LEN(2) / rows, AT(3), rows, given.n);
+        CALL(sum_signs, AT(0), AT(1), AT(2), LEN(2) / rows, rows, given.n);
         Py_END_ALLOW_THREADS;
     }
-    return done(&given, 4, fits);
+    return done(&given, 3, fits);
 }
 
 static PyObject *draw_groups(PyObject *self, PyObject *args)
@@ -716,8 +716,8 @@ static PyObject *fill_words(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"words", fill_words, METH_VARARGS, "words(out, key0, key1, counter0, counter1, counter2, counter3)"},
-    {"add_signs", add_signs, METH_VARARGS, "add_signs(out, base, bits, table, scale, itemsize)"},
-    {"sum_signs", sum_signs, METH_VARARGS, "sum_signs(total, weights, bits, table, itemsize)"},
+    {"add_signs", add_signs, METH_VARARGS, "add_signs(out, base, bits, scale, itemsize)"},
+    {"sum_signs", sum_signs, METH_VARARGS, "sum_signs(total, weights, bits, itemsize)"},
     {"draw_groups", draw_groups, METH_VARARGS,
      "draw_groups(labels, moves, x, key0, key1, counter0, ..., counter3, groups, share, rest, itemsize)"},
     {"add_groups", add_groups, METH_VARARGS, "add_groups(out, base, labels, moves, free, radius, start, itemsize)"},
@@ -729,12 +729,15 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int revision(PyObject *module)
+static int prepare(PyObject *module)
 {
+    for (int byte = 0; byte < 256; byte++)
+        for (int bit = 0; bit < 8; bit++)
+            signs_float[byte][bit] = signs_double[byte][bit] = byte >> bit & 1 ? -1 : 1;
     return PyModule_AddIntConstant(module, "REVISION", 4);
 }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, revision}, {0, NULL}};
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_kernels", "The inner loops of the optimiser, compiled.", 0, methods, slots, 0, 0, 0,
 };

@@ -8,8 +8,8 @@ from zomirror.arrays import Array, Indices, Values
 REVISION: int
 
 def words(out: NDArray[uint64], key0: int, key1: int, c0: int, c1: int, c2: int, c3: int, /) -> None: ...
-def add_signs(out: Array, base: Array, bits: NDArray[uint8], table: Array, scale: float, itemsize: int, /) -> None: ...
-def sum_signs(total: Array, weights: Array, bits: NDArray[uint8], table: Array, itemsize: int, /) -> None: ...
+def add_signs(out: Array, base: Array, bits: NDArray[uint8], scale: float, itemsize: int, /) -> None: ...
+def sum_signs(total: Array, weights: Array, bits: NDArray[uint8], itemsize: int, /) -> None: ...
 def draw_groups(
     labels: Indices,
     moves: Array,
@@ -37,19 +37,18 @@ def add_groups(
     itemsize: int,
     /,
 ) -> None: ...
-def sum_groups(products: Values, squares: Values, labels: Indices, u: Array, w: Array, itemsize: int, /) -> None: ...
 def mend_groups(
     g: Array,
     after: Array,
     labels: Indices,
     u: Array,
     w: Array,
-    rest: Array,
-    news: Array,
+    y: Values,
     theta: float,
+    gain: float,
     itemsize: int,
     /,
-) -> None: ...
+) -> float: ...
 def entropy_step(
     y: Array,
     x: Array,

@@ -72,17 +72,17 @@ class Rademacher:
 
     def add(self, out: Array, base: Array, key: Key, t: int, start: int, scale: float) -> None:
         """Write base + scale * u_j for the rows j = start, start + 1, ... into out, which is contiguous."""
-        compiled, table, (rows, d) = kernels.there(), _signs(out.dtype, 1.0), out.shape
+        compiled, (rows, d) = kernels.there(), out.shape
         for low, high in _parts(rows, d):
             bits = _kept_bits(key, t, start + low, high - low, 0, d, d)
-            compiled.add_signs(out[low:high], base, bits, table, scale, out.itemsize)
+            compiled.add_signs(out[low:high], base, bits, scale, out.itemsize)
 
     def accumulate(self, total: Array, weights: Array, key: Key, t: int, start: int, first: int, d: int) -> None:
         """total += sum of weights_j u_j over the rows from `start` on, in their order; columns as of fill_columns."""
-        compiled, table, width = kernels.there(), _signs(total.dtype, 1.0), total.size
+        compiled, width = kernels.there(), total.size
         for low, high in _parts(weights.size, width):
             bits = _kept_bits(key, t, start + low, high - low, first, width, d)
-            compiled.sum_signs(total, weights[low:high], bits, table, total.itemsize)
+            compiled.sum_signs(total, weights[low:high], bits, total.itemsize)
 
 
 @dataclass(frozen=True, slots=True)

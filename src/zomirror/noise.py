@@ -72,8 +72,8 @@ def shown(ladder: Values) -> float:
 
 def scatter(ladder: Values) -> float:
     """The variance of evenly spaced values around the line through them."""
-    at = np.arange(ladder.size) - (ladder.size - 1) / 2
-    apart = ladder - ladder.mean()
+    at: Values = np.arange(ladder.size, dtype=np.float64) - (ladder.size - 1) / 2
+    apart: Values = ladder - ladder.mean()
     apart = apart - at * (dot(at, apart) / dot(at, at))
     return dot(apart, apart) / (ladder.size - 2)
 

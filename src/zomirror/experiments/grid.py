@@ -44,7 +44,7 @@ class Task:
     repeat: int = 0
     """Which of several runs that differ in their seeds only."""
     replayed: bool = False
-    """Whether its directions are those of the second implementation of the comparison (check.py)."""
+    """Whether its directions and its precision are those of the second implementation of the comparison (check.py)."""
 
     @property
     def seed(self) -> int:
@@ -84,7 +84,7 @@ class Task:
         if self.repeat:
             known["repeat"] = self.repeat
         if self.replayed:
-            known["replayed"] = True
+            known["replayed"] = "float64"
         if self.algorithm == RECOMMENDED.name:
             # The paper's methods are what they are; this one may get better.
             method = recommended(np.zeros(2), ElasticNet(0.1, 0.1), Box.of((0, 1), 2))
