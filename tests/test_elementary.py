@@ -11,7 +11,7 @@ import pytest
 
 from tests.test_entropy import strict
 from zomirror.arrays import Array
-from zomirror.elementary import expm1, log, log1p
+from zomirror.elementary import expm1, log, log1p, root
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -62,3 +62,11 @@ def test_log1p_is_good_to_the_last_digits(dtype: type[Any]) -> None:
 def test_log1p_ends_with_the_range(dtype: type[Any]) -> None:
     top = np.array([np.finfo(dtype).max, np.inf], dtype)
     np.testing.assert_allclose(log1p(top), np.log(float(np.finfo(dtype).max)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_a_root_is_good_to_the_last_digits(n: int) -> None:
+    for x in (1e-299, 1e-12, 0.125, 0.999, 1.0, 1.5, 64.0, 1e12, 1e299):
+        assert root(x, n) == pytest.approx(x ** (1 / n), rel=1e-13)
+    assert (root(0.0, n), root(1e-308, n)) == (0.0, 0.0)
+    assert (root(float("inf"), n), root(1e308, n)) == (float("inf"), float("inf"))

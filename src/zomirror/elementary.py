@@ -120,6 +120,13 @@ def log1p(t: Array) -> Array:
     return t
 
 
+def root(x: float, n: int) -> float:
+    """x^(1/n) for x >= 0; 0 and inf where 1/x or x is out of range."""
+    if x < 1:
+        return 1 / root(1 / x, n) if x > 1e-300 else 0.0
+    return float(expm1(log(np.array([x])) / n)[0]) + 1 if x < 1e300 else math.inf
+
+
 def _horner(terms: tuple[NDArray[Any], ...], at: Array) -> Array:
     value: Array = at * terms[0]
     for term in terms[1:-1]:

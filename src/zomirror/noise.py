@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zomirror.arrays import Values, dot
+from zomirror.elementary import root
 
 EXACT = 1e-5
 """nu / scale for a function that is said to have no noise."""
@@ -48,7 +49,7 @@ def choice(sd: float, slope: float, scale: float, dtype: np.dtype[Any]) -> Choic
         return Choice(UNKNOWN * scale)
     ratio = sd / (scale * slope)
     if ratio > NOISY:
-        return Choice(scale * min(REACH, ratio ** (1 / 3)), central=True, drowned=ratio > DROWNED)
+        return Choice(scale * min(REACH, root(ratio, 3)), central=True, drowned=ratio > DROWNED)
     return Choice(scale * min(max(math.sqrt(ratio), SHORTEST[dtype]), PROBE))
 
 
@@ -61,7 +62,7 @@ def balanced(radius: float, sd: float, gap: Values, scale: float, dtype: np.dtyp
     v, seen = sd**2 / (2 * radius**2), float(np.mean(np.square(gap)))
     factor = GROWTH
     if seen > SURE * 5 * v:
-        factor = max((v / (2 * 16 / 9 * (seen - 5 * v))) ** (1 / 6), 0.25)
+        factor = max(root(v / (2 * 16 / 9 * (seen - 5 * v)), 6), 0.25)
     return scale * min(max(radius * factor / scale, SHORTEST[dtype]), REACH)
 
 
