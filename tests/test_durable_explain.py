@@ -437,3 +437,18 @@ def test_ten_thousand_inputs_do_not_need_ten_thousand_files_open(path: Path) -> 
         explain_many(lockstep=1, run_dir=path)
     assert most - before < 2 * 6
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+def test_an_explanation_of_an_earlier_revision_of_its_method_is_not_gone_on_with(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same scores would lead it to other points than those that were asked."""
+    with pytest.raises(Crash):
+        explain(Model({4}), run_dir=path, max_sent=1_000)
+    never = Model()
+    monkeypatch.setattr(zm.GroupMemory, "revision", zm.GroupMemory.revision + 1)
+    with pytest.raises(zm.RunError, match="method"):
+        explain(never, run_dir=path, max_sent=1_000)
+    assert never.rows == 0
+    monkeypatch.undo()
+    assert bits(explain(run_dir=path, max_sent=1_000)) == undisturbed()

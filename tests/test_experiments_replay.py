@@ -43,6 +43,7 @@ def test_a_method_asks_what_the_loop_asks() -> None:
     assert optimizer.x.any()
 
 
-def test_only_two_point_differences_have_such_directions() -> None:
-    with pytest.raises(ArgumentError, match="two-point"):
-        replayed(zm.zo_group_expmd(), 7)
+@pytest.mark.parametrize("method", [zm.zo_group_expmd(), zm.zo_psgd(10.0)], ids=["groups", "normal"])
+def test_only_two_point_differences_with_signs_have_such_directions(method: zm.MirrorDescent) -> None:
+    with pytest.raises(ArgumentError, match="two-point differences and random signs"):
+        replayed(method, 7)

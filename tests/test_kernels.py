@@ -226,14 +226,23 @@ def test_rows_of_groups_are_the_same(
     theta=st.floats(0.0, 2.0),
     gain=st.floats(0.01, 1.0),
     seed=st.integers(0, 5),
+    odd=st.sampled_from([1.0, 0.0, -0.0, math.inf, math.nan, 1e-310]),
 )
 def test_what_a_batch_of_groups_tells_is_the_same(
-    n: int, k: int, dtype: Any, theta: float, gain: float, seed: int
+    n: int, k: int, dtype: Any, theta: float, gain: float, seed: int, odd: float
 ) -> None:
     groups, _, w = drawn_groups(n, min(n, k), dtype, 1.0, seed)
     y = np.random.default_rng(seed + 1).standard_normal(groups.count)
-    same(lambda: np.concatenate(groups.sums(w)))
-    same(lambda: np.concatenate(mended(groups, y, w, theta, gain)[:2]))
+    y[: groups.count // 3] = odd
+    w[: n // 5] = odd
+
+    def told() -> Array:
+        g, after, earned = mended(groups, y, w, theta, gain)
+        return np.concatenate([g, after, np.array([earned])])
+
+    one, other = both(told)
+    np.testing.assert_array_equal(one, other)
+    assert (np.signbit(one) == np.signbit(other))[~np.isnan(one)].all()
 
 
 @needs

@@ -627,7 +627,8 @@ static PyObject *mend_groups(PyObject *self, PyObject *args)
     fits = fits && scratch;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
-        fits = CALL(mend_groups, AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), scratch, groups, given.n, theta, gain, &earned);
+        fits = CALL(mend_groups, AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), scratch, groups, given.n, theta, gain,
+                    &earned);
         Py_END_ALLOW_THREADS;
     }
     PyMem_Free(scratch);

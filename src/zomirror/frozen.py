@@ -1,4 +1,4 @@
-"""A frozen object with other values in some of its fields: a run is a chain of them, some fifteen a batch."""
+"""A frozen object with other values in some of its fields: a run is a chain of them, some five a batch."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def balanced(radius: float, sd: float, gap: Values, scale: float, dtype: np.dtyp
     Their bias grows with nu^2, so the gap is 3/4 of the bias at nu and noise of variance 5 v, where v = sd^2 / (2 nu^2)
     is that of a difference over nu. Bias^2 + v is least where nu^6 changes by v / (2 bias^2).
     """
-    v, seen = sd**2 / (2 * radius**2), float(np.mean(np.square(gap)))
+    v, seen = sd * sd / (2 * radius * radius), float(np.mean(np.square(gap)))
     factor = GROWTH
     if seen > SURE * 5 * v:
         factor = max(root(v / (2 * 16 / 9 * (seen - 5 * v)), 6), 0.25)
@@ -84,6 +84,6 @@ def looked_again(sd: float, ladder: Values) -> float:
     if np.count_nonzero(ladder != ladder[0]) < ladder.size - 1:
         return sd
     with np.errstate(over="ignore", invalid="ignore"):
-        seen, known = scatter(ladder), sd**2
+        seen, known = scatter(ladder), sd * sd
     most = OUTLYING * known  # one value that is far off must not be believed for ever
     return math.sqrt(known + FRESH * ((seen if seen < most else most) - known))

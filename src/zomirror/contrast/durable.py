@@ -20,6 +20,7 @@ from zomirror.contrast.setting import Setting
 from zomirror.contrast.wanted import Wanted
 from zomirror.durable import TRAJECTORY, PathLike, RunLedger, stable_repr
 from zomirror.errors import DataError, RunError
+from zomirror.grouped import GroupMemory
 from zomirror.oracle import MemoryLedger
 from zomirror.runs.directory import RunDirectory
 from zomirror.runs.group import RunGroup
@@ -81,6 +82,7 @@ class ReplyLedger:
 def asked(wanted: Wanted, classifier: Classifier, revision: int = 0) -> dict[str, Any]:
     """Everything that decides a search beside its input and its seed; a changed budget is another search."""
     method = "recommended" if wanted.method is None else stable_repr("method", wanted.method)
+    steps = GroupMemory.revision if wanted.method is None else getattr(wanted.method, "revision", 0)
     return {
         "search": [TRAJECTORY, SEARCH, *([revision] if revision else [])],
         "model": type(classifier).__name__,
@@ -90,7 +92,7 @@ def asked(wanted: Wanted, classifier: Classifier, revision: int = 0) -> dict[str
         "kappa": float(wanted.kappa),
         "loss": wanted.loss,
         "budget": int(wanted.budget),
-        "method": method,
+        "method": [method, steps] if steps else method,
         "label": wanted.label,
         "target": wanted.target,
         "signed": bool(wanted.signed),

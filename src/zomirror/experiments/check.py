@@ -32,8 +32,8 @@ seven only this one gives its curves."""
 TIMES = (25, 50, 100, 150, 200)
 TOLERANCE = 0.1
 SEEDS = {DIGITS: 1, PHOTOGRAPHS: 12, THREE: 3}
-"""Runs of each image. On so few photographs one of them decides a mean: at t = 25 the PN of image 482 is anywhere
-between 0.42 and 0.91, by its seed alone."""
+"""Runs of each image with signs of our own. On so few photographs one of them decides a mean: at t = 25 the PN of image
+482 is anywhere between 0.42 and 0.91, by its seed alone."""
 
 
 @dataclass(frozen=True, slots=True)

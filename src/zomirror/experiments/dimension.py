@@ -92,6 +92,8 @@ def growths(runs: Iterable[Outcome], *, iterations: int = ITERATIONS, target: fl
     """One for each method and version of the weights that has been run in every dimension."""
     found: dict[tuple[int, bool, str], dict[int, float]] = {}
     for one in runs:
+        if one.repeat or one.replayed:
+            continue
         if (one.data, one.settings, one.kind, one.iterations) == ("mnist", "printed", "PN", iterations):
             key = (one.upscale, one.shared, one.algorithm)
             found.setdefault(key, {})[one.image] = queries_to(one, target)

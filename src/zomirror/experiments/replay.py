@@ -8,7 +8,7 @@ import numpy as np
 
 from zomirror.arrays import Array
 from zomirror.descent import MirrorDescent
-from zomirror.directions import Key
+from zomirror.directions import Key, Rademacher
 from zomirror.errors import ArgumentError
 from zomirror.estimator import TwoPoint
 
@@ -40,6 +40,6 @@ class Replayed:
 def replayed(method: MirrorDescent, seed: int) -> MirrorDescent:
     """The method with its signs drawn so."""
     estimator = method.estimator
-    if not isinstance(estimator, TwoPoint):
-        raise ArgumentError(f"expected a method with two-point differences, got {estimator}")
+    if not (isinstance(estimator, TwoPoint) and isinstance(estimator.directions, Rademacher)):
+        raise ArgumentError(f"expected a method with two-point differences and random signs, got {estimator}")
     return replace(method, estimator=replace(estimator, directions=Replayed(seed, estimator.batch_size)))

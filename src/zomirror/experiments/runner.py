@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zomirror.errors import ZomirrorError
+from zomirror.errors import ArgumentError, ZomirrorError
 from zomirror.experiments.grid import Task
 from zomirror.experiments.outcome import Outcome, outcome
 from zomirror.experiments.pictures import SCALING, image, opened
@@ -71,7 +71,9 @@ def run_one(job: Job) -> Outcome | None:
     )
     model = opened(task.model)
     method, start = settings.method(Algorithm.named(task.algorithm)), posed.start
-    if task.replayed and method is not None:
+    if task.replayed:
+        if method is None:
+            raise ArgumentError("expected a method of the paper to replay, got the recommended one")
         # In the reference's precision too: beside a kink the last digit of float32 leads elsewhere.
         method, start = replayed(method, task.seed), posed.start.astype(np.float64)
     started = time.process_time()

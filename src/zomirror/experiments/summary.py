@@ -113,7 +113,7 @@ def group(runs: Iterable[Outcome], *, iterations: int = ITERATIONS) -> list[Grou
     """The runs by data set, kind, settings and network, in the order in which these first come."""
     found: dict[tuple[str, str, str, str], dict[str, dict[int, Outcome]]] = {}
     for one in runs:
-        if one.iterations == iterations and one.upscale == 1 and not one.repeat:
+        if one.iterations == iterations and one.upscale == 1 and not (one.repeat or one.replayed):
             key = (one.data, one.kind, one.settings, one.network)
             found.setdefault(key, {}).setdefault(one.algorithm, {})[one.image] = one
     return [Group(*key, iterations, runs) for key, runs in found.items()]
