@@ -99,9 +99,8 @@ class Compared:
 
     @property
     def deviation(self) -> float:
-        """The largest relative one, beyond what the digits of the reference leave open: 0.0014 may be 0.00145."""
-        pairs = zip(self.measured, self.reference.values, strict=True)
-        return max(max(abs(m - r) - _half_a_digit(r), 0.0) / r for m, r in pairs)
+        """The largest relative one."""
+        return max(abs(m / r - 1) for m, r in zip(self.measured, self.reference.values, strict=True))
 
     @property
     def strayed(self) -> float | None:
@@ -122,11 +121,6 @@ class Compared:
         of = self.reference
         data = {"mnist": "MNIST", "cifar": "CIFAR-10"}[of.data]
         return f"{data} {of.kind} {Algorithm.named(of.algorithm).title}"
-
-
-def _half_a_digit(printed: float) -> float:
-    """Half a unit of its last digit; references have three decimals, or four."""
-    return 0.5e-4 if abs(printed * 1e3 - round(printed * 1e3)) > 1e-9 else 0.5e-3
 
 
 def tasks(folder: Path, references: Iterable[Reference] = REFERENCES) -> list[Task]:
