@@ -295,11 +295,13 @@ static void wide_double(double *restrict v, const double *restrict s, Py_ssize_t
         return on;                                                                                                     \
     }                                                                                                                  \
                                                                                                                        \
-    WIDE static void clipped_##T(T *restrict y, const T *restrict v, const T *restrict z, int n, T low, T high)        \
+    WIDE static void clipped_##T(T *restrict y, const T *restrict v, const T *restrict s, const T *restrict z,         \
+                                 const T *restrict low, const T *restrict high, int n)                                 \
     {                                                                                                                  \
         for (int i = 0; i < n; i++) {                                                                                  \
-            const T moved = COPYSIGN(v[i], z[i]), above = moved < low ? low : moved;                                   \
-            y[i] = above > high ? high : above;                                                                        \
+            const T on = COPYSIGN(v[i], z[i]), root = s[i] > 0 ? on : 0, moved = s[i] < (T)INFINITY ? root : z[i];     \
+            const T above = moved < low[i] ? low[i] : moved;                                                           \
+            y[i] = above > high[i] ? high[i] : above;                                                                  \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -307,7 +309,9 @@ static void wide_double(double *restrict v, const double *restrict s, Py_ssize_t
                                  Py_ssize_t lowers, const T *restrict upper, Py_ssize_t uppers, Py_ssize_t n,          \
                                  const Step *restrict step)                                                            \
     {                                                                                                                  \
-        T z[PIECE], s[PIECE], v[PIECE], kept[PIECE];                                                                   \
+        T z[PIECE], s[PIECE], v[PIECE], kept[PIECE], low[PIECE], high[PIECE];                                          \
+        for (int i = 0; i < PIECE && !(lowers && uppers); i++)                                                         \
+            low[i] = *lower, high[i] = *upper;                                                                         \
         for (Py_ssize_t from = 0; from < n; from += PIECE) {                                                           \
             const int size = (int)LEAST(n - from, PIECE), on = (int)pulled_##T(z, s, x + from, g + from, size, step);  \
             if (on == size)                                                                                            \
@@ -318,17 +322,13 @@ static void wide_double(double *restrict v, const double *restrict s, Py_ssize_t
             memcpy(kept, v, on * sizeof(T));                                                                           \
             roots_##T(v, on, step);                                                                                    \
             wide_##T(v, kept, on, step);                                                                               \
-            if (on == size && !lowers && !uppers) {                                                                    \
-                clipped_##T(y + from, v, z, size, *lower, *upper);                                                     \
-                continue;                                                                                              \
+            if (on < size) { /* back to their places; what stands elsewhere does not matter */                         \
+                v[on] = 0;                                                                                             \
+                for (int i = 0, next = 0; i < size; next += (s[i] > 0) & (s[i] < (T)INFINITY), i++)                    \
+                    kept[i] = v[next];                                                                                 \
             }                                                                                                          \
-            const T *next = v;                                                                                         \
-            for (Py_ssize_t i = 0; i < size; i++) {                                                                    \
-                const T low = lower[(from + i) * lowers], high = upper[(from + i) * uppers];                           \
-                T moved = !(s[i] < (T)INFINITY) ? z[i] : s[i] > 0 ? COPYSIGN(*next++, z[i]) : 0;                       \
-                moved = moved < low ? low : moved;                                                                     \
-                y[from + i] = moved > high ? high : moved;                                                             \
-            }                                                                                                          \
+            clipped_##T(y + from, on < size ? kept : v, s, z, lowers ? lower + from : low,                             \
+                        uppers ? upper + from : high, size);                                                           \
         }                                                                                                              \
     }
 ENTROPY_STEP(float, FLT_MAX, fabsf, copysignf)
