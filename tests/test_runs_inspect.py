@@ -6,6 +6,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,9 @@ def test_a_run_can_be_looked_at_while_it_is_written(path: Path) -> None:
         try:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
-            seen = [runs.inspect(path) for _ in range(25)]
+            seen, deadline = [runs.inspect(path) for _ in range(25)], time.monotonic() + 60
+            while seen[-1].used == seen[0].used and time.monotonic() < deadline:  # the writer has had no turn yet
+                seen.append(runs.inspect(path))
         finally:
             writer.kill()
     assert {(info.state, info.damage, info.lost) for info in seen} == {("running", (), 0)}
