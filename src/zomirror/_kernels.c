@@ -41,7 +41,8 @@ static double signs_double[256][8] __attribute__((aligned(64)));
 #define BOTH(KERNEL) KERNEL(float) KERNEL(double)
 
 /* out_ij = base_j + scale times the sign of row i and column j. The memory that is written to is fetched a little
-   ahead: after a large function has run it is in no cache. */
+   ahead: after a large function has run, or where a block is larger than the cache, it is in none. */
+#define AHEAD_BYTES 8192
 #define ADD_SIGNS(T)                                                                                                   \
     WIDE static void add_signs_##T(T *restrict out, const T *restrict base, const uint8_t *restrict bits,              \
                                    Py_ssize_t stride, Py_ssize_t rows, Py_ssize_t d, double scale)                     \
@@ -50,7 +51,7 @@ static double signs_double[256][8] __attribute__((aligned(64)));
         const T by = (T)scale;                                                                                         \
         for (Py_ssize_t i = 0; i < rows; i++, out += d, bits += stride) {                                              \
             for (Py_ssize_t j = 0; j < whole; j += 8) {                                                                \
-                __builtin_prefetch(out + j + 512, 1);                                                                  \
+                __builtin_prefetch((const char *)(out + j) + AHEAD_BYTES, 1);                                          \
                 *(eight_##T *)(out + j) = by * SIGNS(T, bits, j) + *(const eight_##T *)(base + j);                     \
             }                                                                                                          \
             for (Py_ssize_t j = whole; j < d; j++)                                                                     \
