@@ -5,8 +5,8 @@ solver files of the authors' public repository and the settings of their code; t
 implementation of the printed algorithms and settings. Both used the authors' trained networks.
 
 The second has one run an image, and on three photographs a seed decides where a mean ends. It does not say how its
-signs were drawn, but of the usual ways in numpy one gives its numbers to the last digit printed (Replayed, with the
-place of the image as the seed): rows with such signs are run with the same ones, in float64.
+signs were drawn, but of the usual ways in numpy one gives its numbers, all but one to the last digit printed (Replayed,
+with the place of the image as the seed): rows with such signs are run with the same ones, in float64.
 """
 
 from __future__ import annotations
