@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import shutil
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -22,7 +25,7 @@ from hypothesis.extra import numpy as npst
 
 import zomirror as zm
 import zomirror.query as queries
-from zomirror import kernels
+from zomirror import directions, kernels
 from zomirror.arrays import Array, sums
 from zomirror.box import Box
 from zomirror.directions import generator, key_of
@@ -74,13 +77,27 @@ def test_they_are_there_wherever_there_is_a_compiler() -> None:
     counter=st.tuples(*[st.one_of(st.integers(0, 2**64 - 1), st.just(2**64 - 1))] * 4),
     count=st.integers(0, 30),
 )
-def test_words_are_those_of_the_philox_of_numpy(key: tuple[int, int], counter: tuple[int, ...], count: int) -> None:
+def test_words_are_those_of_the_philox_of_numpy(
+    key: tuple[int, int], counter: tuple[int, int, int, int], count: int
+) -> None:
     from zomirror import _kernels
 
     theirs = np.random.Philox(key=np.array(key, np.uint64), counter=np.array(counter, np.uint64)).random_raw(count)
     ours = np.empty(count, np.uint64)
-    _kernels.words(ours, *key, *counter)
+    _kernels.words(ours, *key, *counter, 1, 0, count)
     assert (ours == theirs).all()
+
+
+@needs
+def test_rows_of_words_begin_where_they_are_told() -> None:
+    from zomirror import _kernels
+
+    rows = np.zeros((3, 7), np.uint64)
+    _kernels.words(rows, 1, 2, 40, 0, 5, 6, 3, 10, 6)
+    for j, row in enumerate(rows):
+        key, counter = np.array([1, 2], np.uint64), np.array([40 + 10 * j, 0, 5, 6], np.uint64)
+        assert (row[:6] == np.random.Philox(key=key, counter=counter).random_raw(6)).all()
+    assert not rows[:, 6].any(), "nothing is written between the rows"
 
 
 @needs
@@ -100,6 +117,27 @@ def test_points_are_the_same(m: int, d: int, start: int, dtype: Any, radius: flo
         Stream(zm.rademacher, key_of(seed), 7, m + start, d, dtype).add(x, radius, start, out)
         return out
 
+    same(points)
+
+
+@needs
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 31, 32, 36, 256, 260, 1_000, 1_001])
+@pytest.mark.parametrize("offset", [0, 1])
+def test_points_beyond_the_cache_are_the_same(dtype: Any, d: int, offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are written past it, if they begin where that is possible."""
+    x = np.random.default_rng(d).standard_normal(d).astype(dtype)
+
+    def points() -> Array:
+        memory = np.full(5 * d + 16, -7.0, dtype)
+        first = -memory.ctypes.data % 64 // memory.itemsize + offset
+        out = memory[first : first + 5 * d].reshape(5, d)
+        Stream(zm.rademacher, key_of(3), 7, 5, d, np.dtype(dtype)).add(x, 0.1, 0, out)
+        assert (memory[:first] == -7).all(), "nothing is written before them"
+        assert (memory[first + 5 * d :] == -7).all(), "nor after them"
+        return out
+
+    monkeypatch.setattr(directions, "CACHE_BYTES", 0)
     same(points)
 
 
@@ -340,19 +378,62 @@ def test_runs_are_the_same(preset: Callable[..., Any] | None, dtype: Any) -> Non
     same(last)
 
 
+ROOT = Path(__file__).parent.parent
+VECTORS = {"x86-64": "sse2", "x86-64-v3": "avx2", "x86-64-v4": "avx512bw"}
+"""Kinds of vectors that functions are compiled for, by what the kernel calls the ability."""
+HERE = set(Path("/proc/cpuinfo").read_text().split()) if platform.machine() == "x86_64" and COMPILED else set()
+
+
+@pytest.mark.parametrize("kind", [kind for kind, ability in VECTORS.items() if ability in HERE])
+def test_every_kind_of_vector_gives_the_same_bits(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One kind is chosen when the library is loaded: the others that this processor has are compared here alone."""
+    build = run_path(str(ROOT / "hatch_build.py"))
+    monkeypatch.setitem(build["failed"].__globals__, "FLAGS", [*build["FLAGS"], "-DWIDE=", f"-march={kind}"])
+    library = tmp_path / build["LIBRARY"]
+    assert not build["failed"](ROOT / build["SOURCE"], library)
+    spec = spec_from_file_location("zomirror._kernels", library)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def everything(d: int, dtype: Any) -> bytes:
+        rng = np.random.default_rng(d)
+        x, g, w = (rng.standard_normal(d).astype(dtype) for _ in range(3))
+        stream, points = Stream(zm.rademacher, key_of(d), 7, 11, d, np.dtype(dtype)), np.empty((11, d), dtype)
+        stream.add(x, 0.1, 0, points)
+        made = [points, stream.combine(rng.standard_normal(11)), np.array(sums(x) + sums(x, g))]
+        for box in (Box(), Box(-0.5, 0.5)):
+            box = box.astype(np.dtype(dtype))
+            made.append(zm.Entropy().step(box.project(x), g, 0.3, ElasticNet(0.1, 0.1), box))
+        labels, moves = drawn(x, 5, 0.7, 0.5, key_of(d), 3)
+        groups = Groups(labels, moves, 5, None, d)
+        groups.add(x, 0.1, 0, points[:5])
+        made += [labels, moves, points[:5], *mended(groups, rng.standard_normal(5), w, 0.5, 0.5)[:2]]
+        return b"".join(np.asarray(one).tobytes() for one in made)
+
+    for d in (5, 31, 32, 784, 1_001):
+        for dtype in (np.float32, np.float64):
+            with loops(None):
+                wanted = everything(d, dtype)
+            with loops(module):
+                assert everything(d, dtype) == wanted, (kind, d, dtype)
+
+
 @needs
 def test_buffers_that_do_not_belong_together_are_refused() -> None:
     from zomirror import _kernels
 
-    x, bits = np.zeros(16), np.zeros(4, np.uint8)
+    x, bits, at = np.zeros(16), np.zeros(64, np.uint8), (0,) * 6
     one, step, labels = np.zeros(1), (16.0, 1.0, 0.1, 0.1, 2.0), np.zeros(16, np.int64)
     wrong: list[Callable[[], object]] = [
-        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:3], 1.0, 8),
-        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:2], 1.0, 8),
-        lambda: _kernels.add_signs(np.zeros((2, 17)), x, bits, 1.0, 8),
-        lambda: _kernels.add_signs(np.zeros((2, 16)), x[:0], bits, 1.0, 8),
-        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits, 1.0, 0),
-        lambda: _kernels.sum_signs(x, x[:2], bits[:3], 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:63], 1.0, *at, False, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:62], 1.0, *at, False, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 17)), x, bits, 1.0, *at, False, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x[:0], bits, 1.0, *at, False, 8),
+        lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits, 1.0, *at, False, 0),
+        lambda: _kernels.sum_signs(x, x[:2], bits[:63], 8),
+        lambda: _kernels.sum_signs(x, x[:2], bits[:62], 8),
         lambda: _kernels.sum_signs(x, x[:0], bits, 8),
         lambda: _kernels.sum_signs(x, x[:2], bits, 2),
         lambda: _kernels.entropy_step(x, x[:3], x, 0.0, 1.0, *step, 8),
@@ -382,7 +463,11 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
         lambda: _kernels.mend_groups(x.copy(), x.copy(), labels, x, x, one, 1.0, 1.0, 3),
         lambda: _kernels.sums(x, one, 8),
         lambda: _kernels.sums(x, None, 5),
-        lambda: _kernels.words(np.zeros(7, np.uint8), 0, 0, 0, 0, 0, 0),
+        lambda: _kernels.words(np.zeros(7, np.uint8), *at, 1, 0, 0),
+        lambda: _kernels.words(np.zeros(8, np.uint64), *at, 3, 0, 2),
+        lambda: _kernels.words(np.zeros(8, np.uint64), *at, 0, 0, 2),
+        lambda: _kernels.words(np.zeros(8, np.uint64), *at, 2, 0, 5),
+        lambda: _kernels.words(np.zeros(8, np.uint64), *at, 2, 0, -1),
     ]
     for call in wrong:
         with pytest.raises(ValueError, match="belong together"):

@@ -12,8 +12,13 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__has_attribute)
+/* For each kind of vector a function of its own, chosen when the library is loaded; -DWIDE= leaves one, as the compiler
+   was told. */
+#if !defined(WIDE) && defined(__x86_64__) && defined(__gnu_linux__) && defined(__has_attribute)
 #if __has_attribute(target_clones) && !defined(__clang__) && __GNUC__ >= 12
 #define WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #elif __has_attribute(target_clones)
@@ -24,69 +29,179 @@
 #define WIDE
 #endif
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the bits of a word must be in the order of its bytes");
 _Static_assert(FLT_EVAL_METHOD == 0, "a float must be rounded as a float, or the numbers are not numpy's");
 
-/* As many numbers as a byte has signs; aligned like one of them. */
-typedef float eight_float __attribute__((vector_size(32), aligned(4), may_alias));
-typedef double eight_double __attribute__((vector_size(64), aligned(8), may_alias));
-
-/* The signs that each byte stands for: bit 0 first, 0 -> +1, 1 -> -1. Each eight are in one line of the cache. */
-static float signs_float[256][8] __attribute__((aligned(64)));
-static double signs_double[256][8] __attribute__((aligned(64)));
-
-/* The signs of columns j .. j + 7 in a row of bits, and that of column j. */
-#define SIGNS(T, bits, j) (*(const eight_##T *)signs_##T[(bits)[(j) / 8]])
-#define SIGN(T, bits, j) signs_##T[(bits)[(j) / 8]][(j) % 8]
-
 #define BOTH(KERNEL) KERNEL(float) KERNEL(double)
+#define LEAST(a, b) ((a) > (b) ? (b) : (a))
 
-/* out_ij = base_j + scale times the sign of row i and column j. The memory that is written to is fetched a little
-   ahead: after a large function has run, or where a block is larger than the cache, it is in none. */
-#define AHEAD_BYTES 8192
-#define ADD_SIGNS(T)                                                                                                   \
-    WIDE static void add_signs_##T(T *restrict out, const T *restrict base, const uint8_t *restrict bits,              \
-                                   Py_ssize_t stride, Py_ssize_t rows, Py_ssize_t d, double scale)                     \
+/* A counter of the generator Philox4x64-10 (Salmon et al., 2011), as numpy's has it, and the one that follows it. */
+typedef struct {
+    uint64_t of[4];
+} Counter;
+
+static inline Counter following(Counter counter)
+{
+    for (int i = 0; i < 4 && ++counter.of[i] == 0; i++)
+        ;
+    return counter;
+}
+
+/* The four words of a counter. */
+static inline void philox(uint64_t made[4], const uint64_t key[2], Counter counter)
+{
+    uint64_t a = counter.of[0], b = counter.of[1], c = counter.of[2], d = counter.of[3], k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++) {
+        const unsigned __int128 p = (unsigned __int128)a * 0xD2E7470EE14C6C93u;
+        const unsigned __int128 q = (unsigned __int128)c * 0xCA5A826395121157u;
+        a = (uint64_t)(q >> 64) ^ b ^ k0;
+        b = (uint64_t)q;
+        c = (uint64_t)(p >> 64) ^ d ^ k1;
+        d = (uint64_t)p;
+        k0 += 0x9E3779B97F4A7C15u;
+        k1 += 0xBB67AE8584CAA73Bu;
+    }
+    made[0] = a, made[1] = b, made[2] = c, made[3] = d;
+}
+
+/* `count` words of the counters that follow the given one. */
+static void fill_words(uint64_t *restrict words, Py_ssize_t count, const uint64_t key[2], Counter counter)
+{
+    for (; count >= 4; count -= 4, words += 4)
+        philox(words, key, counter = following(counter));
+    if (count > 0) {
+        uint64_t made[4];
+        philox(made, key, following(counter));
+        memcpy(words, made, count * sizeof(uint64_t));
+    }
+}
+
+/* Signs: bit j of a row is column j, 0 -> +1, 1 -> -1. A number changes its sign where the bit, moved to the place of
+   the sign, is 1: which every kind of vector can do (a table of the signs of a byte is slower, and where vectors are
+   shorter than eight numbers by far). LANES columns are worked on at a time, and a counter of the generator is enough
+   for COLUMNS of them. */
+#define LANES 32
+#define COLUMNS 256
+#define BITS_float uint32_t
+#define BITS_double uint64_t
+#define FLIPPED(T)                                                                                                     \
+    static inline T flipped_##T(T number, BITS_##T bits, int k)                                                        \
     {                                                                                                                  \
-        const Py_ssize_t whole = d - d % 8;                                                                            \
+        const int sign = 8 * sizeof(T) - 1;                                                                            \
+        BITS_##T flip;                                                                                                 \
+        memcpy(&flip, &number, sizeof(T));                                                                             \
+        flip ^= bits << (sign - k) & (BITS_##T)1 << sign;                                                              \
+        memcpy(&number, &flip, sizeof(T));                                                                             \
+        return number;                                                                                                 \
+    }
+BOTH(FLIPPED)
+
+static inline uint32_t lanes(const uint8_t *bits)
+{
+    uint32_t word;
+    memcpy(&word, bits, sizeof(word));
+    return word;
+}
+
+/* LANES numbers written past the cache, which then keeps no room for them. */
+#ifdef __SSE2__
+static inline void put_past(void *to, const void *made, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += sizeof(__m128i))
+        _mm_stream_si128((__m128i *)((char *)to + at), _mm_loadu_si128((const __m128i *)((const char *)made + at)));
+}
+#define FENCE() _mm_sfence()
+#else
+#define put_past memcpy
+#define FENCE() (void)0
+#endif
+
+/* out_ij = base_j + scale times the sign of row i and column j, whose bits are made on the way and left in `bits`: the
+   next counter is worked out while these columns wait for memory. What is left of a row has a copy of its own, so that
+   it is as long as the rest. */
+#define ADD_SIGNS(T)                                                                                                   \
+    static inline void add_lanes_##T(T *restrict to, const T *restrict base, BITS_##T signs, T by)                     \
+    {                                                                                                                  \
+        for (int k = 0; k < LANES; k++)                                                                                \
+            to[k] = base[k] + flipped_##T(by, signs, k);                                                               \
+    }                                                                                                                  \
+                                                                                                                       \
+    WIDE static void add_signs_##T(T *restrict out, const T *restrict base, uint8_t *restrict bits, Py_ssize_t stride, \
+                                   Py_ssize_t rows, Py_ssize_t d, double scale, const uint64_t key[2],                 \
+                                   Counter counter, int past)                                                          \
+    {                                                                                                                  \
         const T by = (T)scale;                                                                                         \
-        for (Py_ssize_t i = 0; i < rows; i++, out += d, bits += stride) {                                              \
-            for (Py_ssize_t j = 0; j < whole; j += 8) {                                                                \
-                __builtin_prefetch((const char *)(out + j) + AHEAD_BYTES, 1);                                          \
-                *(eight_##T *)(out + j) = by * SIGNS(T, bits, j) + *(const eight_##T *)(base + j);                     \
+        const Py_ssize_t whole = d - d % LANES;                                                                        \
+        T rest[LANES] = {0}, made[LANES];                                                                              \
+        memcpy(rest, base + whole, (d - whole) * sizeof(T));                                                           \
+        uint64_t words[4];                                                                                             \
+        philox(words, key, counter = following(counter));                                                              \
+        for (Py_ssize_t i = 0; i < rows; i++, out += d, bits += stride)                                                \
+            for (Py_ssize_t from = 0; from < d; from += COLUMNS) {                                                     \
+                const Py_ssize_t end = LEAST(whole, from + COLUMNS);                                                   \
+                memcpy(bits + from / 8, words, sizeof(words));                                                         \
+                philox(words, key, counter = following(counter));                                                      \
+                if (past)                                                                                              \
+                    for (Py_ssize_t j = from; j < end; j += LANES) {                                                   \
+                        add_lanes_##T(made, base + j, lanes(bits + j / 8), by);                                        \
+                        put_past(out + j, made, sizeof(made));                                                         \
+                    }                                                                                                  \
+                else                                                                                                   \
+                    for (Py_ssize_t j = from; j < end; j += LANES)                                                     \
+                        add_lanes_##T(out + j, base + j, lanes(bits + j / 8), by);                                     \
+                if (whole < LEAST(d, from + COLUMNS)) {                                                                \
+                    add_lanes_##T(made, rest, lanes(bits + whole / 8), by);                                            \
+                    memcpy(out + whole, made, (d - whole) * sizeof(T));                                                \
+                }                                                                                                      \
             }                                                                                                          \
-            for (Py_ssize_t j = whole; j < d; j++)                                                                     \
-                out[j] = by * SIGN(T, bits, j) + base[j];                                                              \
-        }                                                                                                              \
     }
 BOTH(ADD_SIGNS)
 
-/* total_j += sum_i weights_i sign_ij, row after row; the sums of a few columns stay in registers. */
+/* total_j += sum_i weights_i sign_ij, row after row: each sum is fetched once for four rows, and those of COLUMNS
+   columns stay in the nearest cache. */
 #define SUM_SIGNS(T)                                                                                                   \
+    static inline void sum_four_##T(T *restrict total, const T *restrict w, const uint8_t *restrict bits,              \
+                                    Py_ssize_t stride)                                                                 \
+    {                                                                                                                  \
+        const BITS_##T a = lanes(bits), b = lanes(bits + stride), c = lanes(bits + 2 * stride),                        \
+                       e = lanes(bits + 3 * stride);                                                                   \
+        const T first = w[0], second = w[1], third = w[2], fourth = w[3];                                              \
+        for (int k = 0; k < LANES; k++)                                                                                \
+            total[k] = total[k] + flipped_##T(first, a, k) + flipped_##T(second, b, k) + flipped_##T(third, c, k) +    \
+                       flipped_##T(fourth, e, k);                                                                      \
+    }                                                                                                                  \
+                                                                                                                       \
+    static inline void sum_one_##T(T *restrict total, T w, BITS_##T signs)                                             \
+    {                                                                                                                  \
+        for (int k = 0; k < LANES; k++)                                                                                \
+            total[k] += flipped_##T(w, signs, k);                                                                      \
+    }                                                                                                                  \
+                                                                                                                       \
     WIDE static void sum_signs_##T(T *restrict total, const T *restrict weights, const uint8_t *restrict bits,         \
                                    Py_ssize_t stride, Py_ssize_t rows, Py_ssize_t d)                                   \
     {                                                                                                                  \
-        Py_ssize_t j = 0;                                                                                              \
-        for (; j + 32 <= d; j += 32) {                                                                                 \
-            eight_##T *to = (eight_##T *)(total + j), a = to[0], b = to[1], c = to[2], e = to[3];                      \
+        const Py_ssize_t whole = d - d % LANES;                                                                        \
+        T rest[LANES] = {0};                                                                                           \
+        memcpy(rest, total + whole, (d - whole) * sizeof(T));                                                          \
+        for (Py_ssize_t from = 0; from < d; from += COLUMNS) {                                                         \
+            const Py_ssize_t end = LEAST(whole, from + COLUMNS);                                                       \
+            const int last = whole < LEAST(d, from + COLUMNS);                                                         \
             const uint8_t *row = bits;                                                                                 \
-            for (Py_ssize_t i = 0; i < rows; i++, row += stride) {                                                     \
-                const T w = weights[i];                                                                                \
-                a += w * SIGNS(T, row, j);                                                                             \
-                b += w * SIGNS(T, row, j + 8);                                                                         \
-                c += w * SIGNS(T, row, j + 16);                                                                        \
-                e += w * SIGNS(T, row, j + 24);                                                                        \
+            Py_ssize_t i = 0;                                                                                          \
+            for (; i + 4 <= rows; i += 4, row += 4 * stride) {                                                         \
+                for (Py_ssize_t j = from; j < end; j += LANES)                                                         \
+                    sum_four_##T(total + j, weights + i, row + j / 8, stride);                                         \
+                if (last)                                                                                              \
+                    sum_four_##T(rest, weights + i, row + whole / 8, stride);                                          \
             }                                                                                                          \
-            to[0] = a, to[1] = b, to[2] = c, to[3] = e;                                                                \
+            for (; i < rows; i++, row += stride) {                                                                     \
+                for (Py_ssize_t j = from; j < end; j += LANES)                                                         \
+                    sum_one_##T(total + j, weights[i], lanes(row + j / 8));                                            \
+                if (last)                                                                                              \
+                    sum_one_##T(rest, weights[i], lanes(row + whole / 8));                                             \
+            }                                                                                                          \
         }                                                                                                              \
-        for (; j + 8 <= d; j += 8) {                                                                                   \
-            eight_##T *to = (eight_##T *)(total + j), a = to[0];                                                       \
-            for (Py_ssize_t i = 0; i < rows; i++)                                                                      \
-                a += weights[i] * SIGNS(T, bits + i * stride, j);                                                      \
-            to[0] = a;                                                                                                 \
-        }                                                                                                              \
-        for (; j < d; j++)                                                                                             \
-            for (Py_ssize_t i = 0; i < rows; i++)                                                                      \
-                total[j] += weights[i] * SIGN(T, bits + i * stride, j);                                                \
+        memcpy(total + whole, rest, (d - whole) * sizeof(T));                                                          \
     }
 BOTH(SUM_SIGNS)
 
@@ -207,8 +322,6 @@ ELEMENTARY(double, uint64_t, 52, 1023, 0x1.62e42fefa2p-1, 0x1.9ef35793c7673p-41)
 typedef struct {
     double inverse, eta, a, b, top;
 } Step;
-
-#define LEAST(a, b) ((a) > (b) ? (b) : (a))
 
 /* v in place of s > 0, with log1p(inverse v) + b v = s, by a few steps of Halley's iteration. */
 #define ROOTS(T, LARGEST, MOST, CEILING, EXPM1_CEILING, STEPS)                                                         \
@@ -378,47 +491,20 @@ typedef float four_floats __attribute__((vector_size(16), aligned(4), may_alias)
     }
 BOTH(SUMS)
 
-/* Words of the counter-based generator Philox4x64-10 (Salmon et al., 2011), as numpy's makes them: of the counters that
-   follow the given one, four each. */
-static void philox(uint64_t *restrict words, Py_ssize_t count, const uint64_t key[2], const uint64_t after[4])
-{
-    uint64_t counter[4] = {after[0], after[1], after[2], after[3]};
-    for (Py_ssize_t at = 0; at < count; at += 4) {
-        for (int i = 0; i < 4 && ++counter[i] == 0; i++)
-            ;
-        uint64_t a = counter[0], b = counter[1], c = counter[2], d = counter[3], k0 = key[0], k1 = key[1];
-        for (int round = 0; round < 10; round++) {
-            const unsigned __int128 p = (unsigned __int128)a * 0xD2E7470EE14C6C93u;
-            const unsigned __int128 q = (unsigned __int128)c * 0xCA5A826395121157u;
-            a = (uint64_t)(q >> 64) ^ b ^ k0;
-            b = (uint64_t)q;
-            c = (uint64_t)(p >> 64) ^ d ^ k1;
-            d = (uint64_t)p;
-            k0 += 0x9E3779B97F4A7C15u;
-            k1 += 0xBB67AE8584CAA73Bu;
-        }
-        const uint64_t made[4] = {a, b, c, d};
-        for (Py_ssize_t i = 0; i < 4 && at + i < count; i++)
-            words[at + i] = made[i];
-    }
-}
-
-/* A stream of such words, cut into halves, as numpy's generators take them: the lower half first. They are made some
-   counters ahead. */
+/* The words of a generator, cut into halves, as numpy's take them: the lower half first. They are made some counters
+   ahead. */
 #define AHEAD 64
 typedef struct {
-    uint64_t key[2], counter[4], words[AHEAD];
+    uint64_t key[2];
+    Counter counter;
+    uint64_t words[AHEAD];
     int halves;
 } Draws;
 
 static void more_halves(Draws *draws)
 {
-    philox(draws->words, AHEAD, draws->key, draws->counter);
-    uint64_t carry = AHEAD / 4;
-    for (int i = 0; i < 4; i++) {
-        draws->counter[i] += carry;
-        carry = draws->counter[i] < carry;
-    }
+    for (int at = 0; at < AHEAD; at += 4)
+        philox(draws->words + at, draws->key, draws->counter = following(draws->counter));
     draws->halves = 2 * AHEAD;
 }
 
@@ -502,6 +588,7 @@ typedef struct {
 #define AT(i) (given.of[i].buf)
 #define LEN(i) (given.of[i].len)
 #define OF(i) (&given.of[i])
+#define KEY_AND_COUNTER key, key + 1, after, after + 1, after + 2, after + 3
 
 /* KERNEL_float or KERNEL_double, by the size of an item. */
 #define CALL(KERNEL, ...) (size == 4 ? KERNEL##_float(__VA_ARGS__) : KERNEL##_double(__VA_ARGS__))
@@ -531,25 +618,31 @@ static int alike(Given *given, int count, int size)
     return 1;
 }
 
-/* Whether the third buffer has the bits of `rows` rows of d signs. */
+/* Whether the third buffer has the bits of `rows` rows of d signs, in whole counters. */
 static int signs_fit(Given *given, Py_ssize_t rows, Py_ssize_t d)
 {
     const Py_ssize_t bits = given->of[2].len;
-    return rows > 0 && d > 0 && bits % rows == 0 && bits / rows >= (d + 7) / 8;
+    return rows > 0 && d > 0 && bits % rows == 0 && bits / rows / (COLUMNS / 8) > (d - 1) / COLUMNS;
 }
 
 static PyObject *add_signs(PyObject *self, PyObject *args)
 {
     Given given;
+    unsigned long long key[2], after[4];
     double scale;
-    int size;
-    if (!PyArg_ParseTuple(args, "w*y*y*di", OF(0), OF(1), OF(2), &scale, &size))
+    int past, size;
+    if (!PyArg_ParseTuple(args, "w*y*w*dKKKKKKpi", OF(0), OF(1), OF(2), &scale, KEY_AND_COUNTER, &past, &size))
         return NULL;
     const Py_ssize_t d = alike(&given, 1, size) ? LEN(1) / size : 0, rows = d ? LEN(0) / LEN(1) : 0;
-    const int fits = signs_fit(&given, rows, d) && LEN(0) == rows * LEN(1);
+    const int fits = signs_fit(&given, rows, d) && LEN(0) == rows * LEN(1) && LEN(1) == d * size;
     if (fits) {
+        const uint64_t named[2] = {key[0], key[1]};
+        const Counter counter = {{after[0], after[1], after[2], after[3]}};
         Py_BEGIN_ALLOW_THREADS;
-        CALL(add_signs, AT(0), AT(1), AT(2), LEN(2) / rows, rows, d, scale);
+        past = past && ((uintptr_t)AT(0) | LEN(1)) % 16 == 0;
+        CALL(add_signs, AT(0), AT(1), AT(2), LEN(2) / rows, rows, d, scale, named, counter, past);
+        if (past)
+            FENCE();
         Py_END_ALLOW_THREADS;
     }
     return done(&given, 3, fits);
@@ -578,14 +671,14 @@ static PyObject *draw_groups(PyObject *self, PyObject *args)
     long long groups;
     double share, rest;
     int size;
-    if (!PyArg_ParseTuple(args, "w*w*y*KKKKKKLddi", OF(0), OF(1), OF(2), key, key + 1, after, after + 1, after + 2,
-                          after + 3, &groups, &share, &rest, &size))
+    if (!PyArg_ParseTuple(args, "w*w*y*KKKKKKLddi", OF(0), OF(1), OF(2), KEY_AND_COUNTER, &groups, &share, &rest,
+                          &size))
         return NULL;
     const Py_ssize_t n = size == 4 || size == 8 ? LEN(1) / size : 0;
     const int fits = groups > 0 && groups < UINT32_MAX && n && n < UINT32_MAX && LEN(1) == n * size &&
                      LEN(2) == LEN(1) && LEN(0) == 8 * n;
     if (fits) {
-        Draws draws = {{key[0], key[1]}, {after[0], after[1], after[2], after[3]}, {0}, 0};
+        Draws draws = {{key[0], key[1]}, {{after[0], after[1], after[2], after[3]}}, {0}, 0};
         Py_BEGIN_ALLOW_THREADS;
         draw_labels(AT(0), n, (uint32_t)groups, &draws);
         CALL(draw_moves, AT(1), AT(2), n, &draws, share, rest);
@@ -700,25 +793,30 @@ static PyObject *sums(PyObject *self, PyObject *args)
     return Py_BuildValue("(dd)", of[0], of[1]);
 }
 
-static PyObject *fill_words(PyObject *self, PyObject *args)
+static PyObject *words(PyObject *self, PyObject *args)
 {
     Given given;
-    unsigned long long key[2], after[4];
-    if (!PyArg_ParseTuple(args, "w*KKKKKK", OF(0), key, key + 1, after, after + 1, after + 2, after + 3))
+    unsigned long long key[2], after[4], jump;
+    Py_ssize_t rows, count;
+    if (!PyArg_ParseTuple(args, "w*KKKKKKnKn", OF(0), KEY_AND_COUNTER, &rows, &jump, &count))
         return NULL;
-    const int fits = alike(&given, 1, 8) && LEN(0) % 8 == 0;
+    const int fits = alike(&given, 1, 8) && LEN(0) % 8 == 0 && rows > 0 && given.n % rows == 0 &&
+                     count >= 0 && count <= given.n / rows;
     if (fits) {
-        const uint64_t named[2] = {key[0], key[1]}, from[4] = {after[0], after[1], after[2], after[3]};
+        const uint64_t named[2] = {key[0], key[1]};
+        uint64_t *row = AT(0);
         Py_BEGIN_ALLOW_THREADS;
-        philox(AT(0), given.n, named, from);
+        for (Py_ssize_t i = 0; i < rows; i++, row += given.n / rows, after[0] += jump)
+            fill_words(row, count, named, (Counter){{after[0], after[1], after[2], after[3]}});
         Py_END_ALLOW_THREADS;
     }
     return done(&given, 1, fits);
 }
 
 static PyMethodDef methods[] = {
-    {"words", fill_words, METH_VARARGS, "words(out, key0, key1, counter0, counter1, counter2, counter3)"},
-    {"add_signs", add_signs, METH_VARARGS, "add_signs(out, base, bits, scale, itemsize)"},
+    {"words", words, METH_VARARGS, "words(out, key0, key1, counter0, ..., counter3, rows, jump, count)"},
+    {"add_signs", add_signs, METH_VARARGS,
+     "add_signs(out, base, bits, scale, key0, key1, counter0, ..., counter3, past, itemsize)"},
     {"sum_signs", sum_signs, METH_VARARGS, "sum_signs(total, weights, bits, itemsize)"},
     {"draw_groups", draw_groups, METH_VARARGS,
      "draw_groups(labels, moves, x, key0, key1, counter0, ..., counter3, groups, share, rest, itemsize)"},
@@ -733,10 +831,7 @@ static PyMethodDef methods[] = {
 
 static int prepare(PyObject *module)
 {
-    for (int byte = 0; byte < 256; byte++)
-        for (int bit = 0; bit < 8; bit++)
-            signs_float[byte][bit] = signs_double[byte][bit] = byte >> bit & 1 ? -1 : 1;
-    return PyModule_AddIntConstant(module, "REVISION", 4);
+    return PyModule_AddIntConstant(module, "REVISION", 5);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};

@@ -7,8 +7,34 @@ from zomirror.arrays import Array, Indices, Values
 
 REVISION: int
 
-def words(out: NDArray[uint64], key0: int, key1: int, c0: int, c1: int, c2: int, c3: int, /) -> None: ...
-def add_signs(out: Array, base: Array, bits: NDArray[uint8], scale: float, itemsize: int, /) -> None: ...
+def words(
+    out: NDArray[uint64] | NDArray[uint8],
+    key0: int,
+    key1: int,
+    c0: int,
+    c1: int,
+    c2: int,
+    c3: int,
+    rows: int,
+    jump: int,
+    count: int,
+    /,
+) -> None: ...
+def add_signs(
+    out: Array,
+    base: Array,
+    bits: NDArray[uint8],
+    scale: float,
+    key0: int,
+    key1: int,
+    c0: int,
+    c1: int,
+    c2: int,
+    c3: int,
+    past: bool,
+    itemsize: int,
+    /,
+) -> None: ...
 def sum_signs(total: Array, weights: Array, bits: NDArray[uint8], itemsize: int, /) -> None: ...
 def draw_groups(
     labels: Indices,

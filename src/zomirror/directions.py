@@ -72,10 +72,12 @@ class Rademacher:
 
     def add(self, out: Array, base: Array, key: Key, t: int, start: int, scale: float) -> None:
         """Write base + scale * u_j for the rows j = start, start + 1, ... into out, which is contiguous."""
-        compiled, (rows, d) = kernels.there(), out.shape
-        for low, high in _parts(rows, d):
-            bits = _kept_bits(key, t, start + low, high - low, 0, d, d)
-            compiled.add_signs(out[low:high], base, bits, scale, out.itemsize)
+        (rows, d), past = out.shape, out.nbytes > CACHE_BYTES
+        counters = -(-d // 256)
+        bits = _room(rows, counters)
+        at = *key, start * counters, 0, _ROWS, _checked(t)
+        kernels.there().add_signs(out, base, bits, scale, *at, past, out.itemsize)
+        _thread.bits = (key, t, start, rows, 0, d, d), bits
 
     def accumulate(self, total: Array, weights: Array, key: Key, t: int, start: int, first: int, d: int) -> None:
         """total += sum of weights_j u_j over the rows from `start` on, in their order; columns as of fill_columns."""
@@ -168,11 +170,16 @@ def _words(key: Key, t: int, position: int, count: int) -> NDArray[np.uint64]:
     if kernels.compiled is None:
         words: NDArray[np.uint64] = _generator(key, (position, 0, _ROWS, t)).bit_generator.random_raw(count)
         return words
+    words = np.empty(count, np.uint64)
+    kernels.compiled.words(words, *key, position, 0, _ROWS, _checked(t), 1, 0, count)
+    return words
+
+
+def _checked(t: int) -> int:
+    """A word of the counter: the compiled loops would take its last 64 bits."""
     if not 0 <= t < 1 << 64:
         raise OverflowError(f"expected t below 2^64, got {t}")
-    words = np.empty(count, np.uint64)
-    kernels.compiled.words(words, *key, position, 0, _ROWS, t)
-    return words
+    return t
 
 
 def _fill_normal(row: Array, key: Key, t: int, j: int) -> None:
@@ -201,10 +208,14 @@ def _generator(key: Key, counter: tuple[int, int, int, int]) -> np.random.Genera
 def _bits(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> NDArray[np.uint8]:
     """Bytes whose bits are the signs of these rows and columns: whole counters, so 32 bytes for 256 columns."""
     counters, within = -(-d // 256), -(-width // 256)
+    at = first // 256 + counters * start
+    if kernels.compiled is not None:
+        bits = _room(rows, within)
+        kernels.compiled.words(bits, *key, at, 0, _ROWS, _checked(t), rows, counters, 4 * within)
+        return bits
     if within == counters:
-        words = _words(key, t, start * counters, rows * counters * 4)
+        words = _words(key, t, at, rows * counters * 4)
     else:
-        at = first // 256 + counters * start
         words = np.concatenate([_words(key, t, at + counters * j, within * 4) for j in range(rows)])
     return words.astype("<u8", copy=False).view(np.uint8).reshape(rows, -1)
 
@@ -215,6 +226,19 @@ def _kept_bits(key: Key, t: int, start: int, rows: int, first: int, width: int, 
     kept: tuple[object, NDArray[np.uint8]] | None = getattr(_thread, "bits", None)
     if kept is None or kept[0] != wanted:
         kept = _thread.bits = (wanted, _bits(*wanted))
+    return kept[1]
+
+
+def _room(rows: int, counters: int) -> NDArray[np.uint8]:
+    """Memory for the bits of rows: where the last were, if they had the same shape.
+
+    Rows are an odd number of counters apart: were it a power of two, they would all meet in one corner of the cache.
+    """
+    shape = rows, 32 * (counters | 1)
+    kept: tuple[object, NDArray[np.uint8]] | None = getattr(_thread, "bits", None)
+    if kept is None or kept[1].shape != shape:
+        return np.empty(shape, np.uint8)
+    _thread.bits = None
     return kept[1]
 
 
@@ -239,6 +263,8 @@ MOST_KEPT = 1 << 16
 """Indices that are kept even for a thread that needs few."""
 PART_BYTES = 1 << 19
 """Bits that are made at a time, in bytes; at least those of a row."""
+CACHE_BYTES = 1 << 25
+"""Points beyond this are written past the cache: they would not stay there until somebody reads them."""
 
 
 def _parts(rows: int, width: int) -> list[tuple[int, int]]:

@@ -223,6 +223,10 @@ def call(fun: Callable[..., Any], points: Array, samples: NDArray[np.int64] | No
     return _stack([fun(row, int(draw)) for row, draw in zip(points, samples, strict=True)])
 
 
+LINE = 64
+"""Points begin on a line of the cache, so that most rows do and vectors are not written across two."""
+
+
 class _Buffer:
     """One block of memory for the points, reused unless the function kept a reference to it."""
 
@@ -239,7 +243,8 @@ class _Buffer:
         if held or self._rows.shape != shape or self._rows.dtype != dtype:
             need = shape[0] * shape[1] * dtype.itemsize
             if held or self._memory.size < need:
-                self._memory = np.empty(need, np.uint8)
+                memory = np.empty(need + LINE, np.uint8)
+                self._memory = memory[-memory.ctypes.data % LINE :][:need]
             self._rows = self._memory[:need].view(dtype).reshape(shape)
             self._readable = self._memory.data[:need].toreadonly()
         query.points(start, stop, out=self._rows)

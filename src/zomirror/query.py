@@ -26,8 +26,8 @@ MAX_BLOCK_BYTES = 1 << 26
 """A block of points, unless said otherwise."""
 PATCH_BYTES = 1 << 21
 """How much of a block is worked on at a time: it stays in the cache from one pass over it to the next."""
-STRIP = 1 << 16
-"""How many columns, where a row is larger than that."""
+STRIP = 255 << 8
+"""How many columns, where a row is larger than that: an odd multiple of 256, as directions.py likes it."""
 MAX_BLOCK_ROWS = 1 << 20  # no more than one record of a journal holds, so that a killed run has a block whole or not
 
 
