@@ -1,8 +1,10 @@
 """What an iteration costs in memory and time from d = 1,000 to 10,000,000: zo_ada_expmd with batches of m = 200.
 
 Each run is a process of its own on one thread, whose peak is read from the kernel; the baseline is the peak of a
-process that has imported everything and made the starting point. The time is that of the processor, outside the
-function, of every iteration but the first, per query and coordinate.
+process that has imported everything and made the starting point. The time is that of the processor outside the
+function, per query and coordinate, in the median iteration but the first ones: memory that no process has held before
+is dear. Beside it stands what a copy of x into each row of a block takes, the least that a batch of points could cost:
+where a block no longer fits into the cache, the memory sets the price.
 
     python benchmarks/memory.py             writes results/memory.json
     python benchmarks/memory.py --quick     up to d = 100,000, prints only
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -26,9 +29,10 @@ import numpy as np
 from benchmarks.kit.machine import machine, store
 
 import zomirror as zm
+from zomirror.query import MAX_BLOCK_BYTES
 
 BATCH = 200
-ITERATIONS = {1_000: 200, 10_000: 60, 100_000: 12, 1_000_000: 4, 10_000_000: 2}
+ITERATIONS = {1_000: 400, 10_000: 100, 100_000: 20, 1_000_000: 8, 10_000_000: 5}
 LIMITS = {1_000_000: 300, 10_000_000: 2_000}
 """Megabytes over the baseline (at 1e7: altogether) that are aimed at."""
 
@@ -65,15 +69,28 @@ def child(d: int, dtype: str, iterations: int) -> dict[str, Any]:
 
     budget = iterations * (BATCH + 1) + 1
     zm.minimize(fun, x0, l1=0.1, bounds=(-1, 1), budget=budget, method=zm.zo_ada_expmd(BATCH), rng=0, callback=mark)
-    seconds = (marks[-1] - marks[0]) / (len(marks) - 1)
+    most = peak()
+    seconds = statistics.median(np.diff(marks[1:]))
     return {
         "d": d,
         "dtype": dtype,
         "batch_size": BATCH,
         "baseline_megabytes": round(baseline / 1e6, 1),
-        "over_baseline_megabytes": round((peak() - baseline) / 1e6, 1),
+        "over_baseline_megabytes": round((most - baseline) / 1e6, 1),
         "nanoseconds_per_query_and_coordinate": 1e9 * seconds / ((BATCH + 1) * d),
+        "copying_nanoseconds": 1e9 * copying(x0) / d,
     }
+
+
+def copying(x: Any) -> float:
+    """Processor seconds of copying x into a row of a block that is as large as those that are asked."""
+    rows = np.empty((min(BATCH + 1, max(1, MAX_BLOCK_BYTES // x.nbytes)), x.size), x.dtype)
+    taken = []
+    for _ in range(9):
+        before = time.process_time()
+        rows[:] = x
+        taken.append(time.process_time() - before)
+    return statistics.median(taken) / len(rows)
 
 
 def main() -> None:
@@ -89,7 +106,7 @@ def main() -> None:
         for d, iterations in ITERATIONS.items():
             if given.quick and d > 100_000:
                 continue
-            few = str(max(2, iterations // 5) if given.quick else iterations)
+            few = str(max(4, iterations // 5) if given.quick else iterations)
             command = [sys.executable, __file__, "--child", str(d), dtype, few]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
             row = json.loads(done.stdout)
@@ -98,7 +115,8 @@ def main() -> None:
             limit = LIMITS.get(d)
             aim = "" if limit is None else f"  (at most {limit:,} MB)"
             print(
-                f"{dtype}  d = {d:>10,}: {cost:.3f} ns per query and coordinate, "
+                f"{dtype}  d = {d:>10,}: {cost:.3f} ns per query and coordinate ({row['copying_nanoseconds']:.3f} to "
+                "copy x), "
                 f"{over:,.0f} MB over {row['baseline_megabytes']:,.0f}{aim}",
                 flush=True,
             )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zomirror import arrays
+from zomirror import arrays, kernels
 from zomirror.arrays import KEPT, keep, norm1, norm2, sums
 
 
@@ -29,14 +29,22 @@ def test_kept_sums_are_those_of_these_points() -> None:
                 assert norm2(z, y) == pytest.approx(5**0.5 * abs(j - k))
 
 
-def test_a_step_makes_each_sum_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, plain = [], arrays._sums
+@pytest.mark.parametrize("compiled", [None, kernels.compiled], ids=["numpy", "compiled"])
+def test_a_step_makes_each_sum_once(compiled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, alone, both = [], arrays._sums, arrays._sums_of_step
 
     def counted(x: Any, y: Any) -> tuple[float, float]:
         made.append((x, y))
-        return plain(x, y)
+        return alone(x, y)
 
+    def counted_step(x: Any, y: Any) -> Any:
+        if compiled is not None:
+            made.extend([(y, None), (x, y)])
+        return both(x, y)
+
+    monkeypatch.setattr(kernels, "compiled", compiled)
     monkeypatch.setattr(arrays, "_sums", counted)
+    monkeypatch.setattr(arrays, "_sums_of_step", counted_step)
     x, y, z = (frozen(np.full(5, i)) for i in range(3))
     for one, other in ((x, y), (y, z)):
         keep(one, other)

@@ -58,7 +58,16 @@ def keep(x: Array, y: Array) -> None:
     """
     global _kept  # put in its place whole, so that no thread sees half of it
     if x.size <= KEPT:
-        _kept = ((x, None, sums(x)), (y, None, sums(y)), (x, y, sums(x, y)))
+        of_y, between = _sums_of_step(x, y)
+        _kept = ((x, y, between), (x, None, sums(x)), (y, None, of_y))
+
+
+def _sums_of_step(x: Array, y: Array) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The sums of y and of the two: those of x are known from the step before."""
+    if kernels.compiled is not None and x.size == y.size and kernels.suited(x, y):
+        pairs: tuple[tuple[float, float], tuple[float, float]] = kernels.compiled.step_sums(x, y, x.itemsize)
+        return pairs
+    return _sums(y, None), _sums(x, y)
 
 
 def _sums(x: Array, y: Array | None) -> tuple[float, float]:
