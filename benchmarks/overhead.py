@@ -55,6 +55,8 @@ class Row:
     d: int
     batch_size: int
     dtype: str
+    rows: float
+    """Of a batch, in the mean."""
     rows_per_second: float
     """Of the function."""
     batch_milliseconds: float
@@ -113,7 +115,8 @@ class Timed:
 def run(fun: Timed, method: zm.MirrorDescent | None, budget: int) -> tuple[float, ...]:
     """One minimisation: seconds outside and inside a call, rows a second, overhead in wall and processor time.
 
-    Then come the tenth percentile of the gaps between calls over that of the calls, and seconds outside per query.
+    Then come the tenth percentile of the gaps between calls over that of the calls, seconds outside per query, and the
+    rows of a batch.
     """
     x0 = np.full(fun.d, 0.1, fun.x0.dtype)
     fun.reset()
@@ -125,7 +128,8 @@ def run(fun: Timed, method: zm.MirrorDescent | None, budget: int) -> tuple[float
     gaps, calls = marks[1:, 0] - marks[:-1, 1], marks[:, 1] - marks[:, 0]
     least = float(np.percentile(gaps, 10) / np.percentile(calls, 10))
     wall, processor = outside / inside, cpu / fun.processor
-    return outside / fun.calls, inside / fun.calls, fun.rows / inside, wall, processor, least, outside / fun.rows
+    speed, query = fun.rows / inside, outside / fun.rows
+    return outside / fun.calls, inside / fun.calls, speed, wall, processor, least, query, fun.rows / fun.calls
 
 
 def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[Row]:
@@ -147,7 +151,7 @@ def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[R
                 found.setdefault((dtype, method), []).append(run(fun, make(), count * (batches[method] + 1) + 1))
     for (dtype, method), taken in found.items():
         parts = [statistics.median(part) for part in zip(*taken[1:], strict=True)]
-        outside, inside, speed, wall, cpu, least, query = parts
+        outside, inside, speed, wall, cpu, least, query, rows = parts
         limit = None if method == "recommended" else LIMITS.get(name, {}).get(batches[method])
         yield Row(
             name,
@@ -155,6 +159,7 @@ def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[R
             fun.d,
             batches[method],
             dtype,
+            rows,
             speed,
             1e3 * inside,
             1e6 * outside,

@@ -2,9 +2,9 @@
 
 MNIST pertinent negatives and positives with the bundled LeNet, 40,201 queries each, by the runner that
 `zomirror reproduce` uses: every run durable, its outcome on the disk. Both times are those of a whole call, the start
-of the processes included. The outcomes must be the same.
+of the processes included (half a second, which a study of seconds would notice). The outcomes must be the same.
 
-    python benchmarks/throughput.py             twenty-four runs; writes results/throughput.json
+    python benchmarks/throughput.py             ninety-six runs; writes results/throughput.json
     python benchmarks/throughput.py --quick     twelve shorter ones, prints only
 """
 
@@ -53,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, nothing written")
     quick = parser.parse_args().quick
-    count, iterations = (12, 40) if quick else (24, 200)
+    count, iterations = (12, 40) if quick else (96, 200)
     todo, state = tasks(count, iterations), machine()
     with tempfile.TemporaryDirectory() as root:
         warm, one, two = (Path(root) / name for name in ("warm", "one", "two"))
