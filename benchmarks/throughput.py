@@ -4,6 +4,10 @@ MNIST pertinent negatives and positives with the bundled LeNet, 40,201 queries e
 `zomirror reproduce` uses: every run durable, its outcome on the disk. Both times are those of a whole call, the start
 of the processes included (half a second, which a study of seconds would notice). The outcomes must be the same.
 
+Then runs of zo_ada_expmd and of the recommended method in one process, one after the other and eight side by side
+(`lockstep`), whose batches the model sees as one: the LeNet as it is, and as if it were far away, each call waiting
+2 ms more.
+
     python benchmarks/throughput.py             ninety-six runs; writes results/throughput.json
     python benchmarks/throughput.py --quick     twelve shorter ones, prints only
 """
@@ -15,19 +19,25 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.kit.machine import machine, store
 
+from zomirror.experiments import pictures, runner
 from zomirror.experiments.grid import Task
 from zomirror.experiments.pictures import network
 from zomirror.experiments.runner import run
 from zomirror.experiments.store import Store
 
 AIM = 1.7
+EIGHT = 8
+"""Runs side by side."""
 
 
 def tasks(count: int, iterations: int) -> list[Task]:
@@ -49,6 +59,39 @@ def seconds(todo: list[Task], workers: int, folder: Path) -> float:
     return time.perf_counter() - before
 
 
+def side_by_side(count: int, iterations: int) -> list[dict[str, Any]]:
+    """Seconds with one run at a time and with eight, and the rows that a call of the model has."""
+    table = []
+    real = pictures.opened(network("mnist").path)
+    for algorithm in ("adaexpmd", "recommended"):
+        for wait in (0.0, 0.002):
+            taken: dict[int, tuple[float, float]] = {}
+            for lockstep in (1, EIGHT):
+                calls: list[int] = []
+
+                def model(batch: Any, calls: list[int] = calls, wait: float = wait) -> Any:
+                    calls.append(len(batch))
+                    time.sleep(wait)
+                    return real(batch)
+
+                # A run that waits takes long enough with fewer iterations.
+                todo = [replace(task, algorithm=algorithm) for task in tasks(count, iterations // (5 if wait else 1))]
+                asked = patch.object(runner, "opened", return_value=model)
+                with tempfile.TemporaryDirectory() as folder, asked:
+                    before = time.perf_counter()
+                    run(todo, Path(folder), lockstep=lockstep)
+                    taken[lockstep] = time.perf_counter() - before, sum(calls) / len(calls)
+            (alone, few), (together, many) = taken[1], taken[EIGHT]
+            row = {"algorithm": algorithm, "wait_milliseconds": 1e3 * wait, "rows": few, "rows_together": many}
+            table.append(row | {"ratio": alone / together})
+            print(
+                f"{algorithm}, {1e3 * wait:g} ms a call more: {few:.0f} rows a call alone, {many:.0f} side by side: "
+                f"{alone / together:.2f} times the throughput",
+                flush=True,
+            )
+    return table
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, nothing written")
@@ -67,9 +110,10 @@ def main() -> None:
     ratio = alone / both
     print(f"{count} runs: {alone:.1f} s in one process, {both:.1f} s in two: {ratio:.2f} times the throughput")
     print(f"(at least {AIM} on two cores; here {len(os.sched_getaffinity(0))})")
+    lockstep = side_by_side(*((8, 10) if quick else (16, 100)))
     if not quick:
         found = {"runs": count, "queries_each": 201 * iterations + 1, "one_seconds": alone, "two_seconds": both}
-        store("throughput", {"machine": state, **found, "ratio": ratio})
+        store("throughput", {"machine": state, **found, "ratio": ratio, "lockstep": lockstep})
 
 
 if __name__ == "__main__":

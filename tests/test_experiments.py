@@ -336,12 +336,13 @@ from zomirror.experiments import pictures
 from zomirror.experiments.runner import run
 lenet = pictures.network("mnist")
 tasks = small(lenet, pictures.chosen("mnist", lenet, 2), iterations=40)
-run(tasks, Path(sys.argv[1]), tell=lambda done, total: print(done, flush=True))
+run(tasks, Path(sys.argv[1]), lockstep=int(sys.argv[2]), tell=lambda done, total: print(done, flush=True))
 """
 
 
-def begun(folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", CHILD, str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+def begun(folder: Path, lockstep: int = 1) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", CHILD, str(folder), str(lockstep)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
 def wait_for(process: subprocess.Popen[str], folder: Path, finished: int) -> None:
@@ -394,6 +395,23 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(lenet: pictures.Network, i
     assert not list((killed / "runs").iterdir())
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_ended_side_by_side_they_go_on_where_they_were(
+    lenet: pictures.Network, images: Any, number: signal.Signals, tmp_path: Path
+) -> None:
+    ended, whole, tasks = tmp_path / "ended", tmp_path / "whole", small(lenet, images, iterations=40)
+    with begun(ended, lockstep=4) as process:
+        wait_for(process, ended, finished=0)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == (0 if number == signal.SIGTERM else -number)
+    left = list((ended / "runs").iterdir())
+    assert left, "in the middle of them"
+    assert run(tasks, ended, lockstep=2).left == 0
+    run(tasks, whole)
+    assert kept(ended) == kept(whole)
+
+
 def test_a_signal_ends_it_cleanly(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
     with begun(tmp_path) as process:
         wait_for(process, tmp_path, finished=1)
@@ -402,6 +420,65 @@ def test_a_signal_ends_it_cleanly(lenet: pictures.Network, images: Any, tmp_path
     assert process.returncode == 0, "run() came back by itself"
     assert 1 <= len(list(read_study(tmp_path / "mnist-printed.json"))) < 4, "what was finished is in the file"
     assert run(small(lenet, images, iterations=40), tmp_path).left == 0
+
+
+@pytest.mark.parametrize("lockstep", [2, 3, 10])
+def test_side_by_side_they_give_the_same(
+    lenet: pictures.Network, images: Any, lockstep: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, sizes, told = small(lenet, images, count=6), [], []
+    real = pictures.opened(lenet.path)
+
+    def counted(batch: Any) -> Any:
+        sizes.append(len(batch))
+        return real(batch)
+
+    run(tasks, tmp_path / "one")
+    monkeypatch.setattr(runner, "opened", lambda _: counted)
+    work = run(tasks, tmp_path / "many", lockstep=lockstep, tell=lambda done, total: told.append(done))
+    assert work == runner.Work(found=0, computed=6, left=0)
+    assert told == [0, *range(lockstep, 6, lockstep), 6]
+    assert kept(tmp_path / "many") == kept(tmp_path / "one")
+    assert sum(sizes) == 6 * (3 * 201 + 1) + 6, "every query, and a look at whether the end is valid"
+    assert max(sizes) >= min(lockstep, 4) * 201, "of the runs of one method all batches are one"
+
+
+def test_side_by_side_in_two_processes(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+    tasks = small(lenet, images)
+    assert run(tasks, tmp_path / "both", workers=2, lockstep=2).computed == 4
+    run(tasks, tmp_path / "one")
+    assert kept(tmp_path / "both") == kept(tmp_path / "one")
+
+
+def test_only_what_can_be_one_batch_runs_side_by_side(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+    tasks = small(lenet, images, count=4)
+    other = [replace(tasks[0], replayed=True), replace(tasks[1], replayed=True, algorithm="expmd-1")]
+    units = list(runner._side_by_side([*tasks, *other, tasks[0]], 3))
+    assert units == [tasks[:3], tasks[3:], other, tasks[:1]]
+    with pytest.raises(ArgumentError, match="lockstep"):
+        run(tasks, tmp_path, lockstep=0)
+
+
+def test_a_run_that_fails_side_by_side_leaves_the_others_alone(
+    lenet: pictures.Network, images: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, real, calls = small(lenet, images, count=3), pictures.opened(lenet.path), []
+
+    def failing(batch: Any) -> Any:
+        calls.append(len(batch))
+        if len(calls) > 2 and len(batch) > 201:  # from some batch on it takes no joint ones
+            raise RuntimeError("too large")
+        if len(calls) == 4:
+            raise RuntimeError("not you")
+        return real(batch)
+
+    monkeypatch.setattr(runner, "opened", lambda _: failing)
+    with pytest.raises(ZomirrorError, match="not you"):
+        run(tasks, tmp_path, lockstep=3)
+    monkeypatch.undo()
+    assert run(tasks, tmp_path, lockstep=3) == runner.Work(found=2, computed=1, left=0)
+    run(tasks, tmp_path / "whole")
+    assert kept(tmp_path) == kept(tmp_path / "whole")
 
 
 def test_workers_give_the_same(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:

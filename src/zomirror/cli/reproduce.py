@@ -43,6 +43,9 @@ def reproduce(
         str | None, typer.Option(help="Only these, such as adaexpmd,expmd-1,psgd-10,recommended.")
     ] = None,
     workers: Workers = None,
+    lockstep: Annotated[
+        int, typer.Option(min=1, help="Runs side by side in each process, whose batches the model sees as one.")
+    ] = 1,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where runs, results, figures and the page go.")] = Path(
         "reproduction"
     ),
@@ -79,7 +82,7 @@ def reproduce(
             algorithms=[Algorithm.named(name) for name in algorithms.split(",")] if algorithms else ALGORITHMS,
         )
     with _bar(f"reproduce {study}", show=not (quiet or json)) as tell:
-        work = runner.run(tasks, out, workers=workers_of(workers), tell=tell)
+        work = runner.run(tasks, out, workers=workers_of(workers), lockstep=lockstep, tell=tell)
     if work.signal is not None:
         warn(f"stopped, {work.left:,} runs left; the same command goes on")
         raise typer.Exit(128 + signal.Signals(work.signal))
