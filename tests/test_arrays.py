@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,27 +30,40 @@ def test_kept_sums_are_those_of_these_points() -> None:
                 assert norm2(z, y) == pytest.approx(5**0.5 * abs(j - k))
 
 
-@pytest.mark.parametrize("compiled", [None, kernels.compiled], ids=["numpy", "compiled"])
-def test_a_step_makes_each_sum_once(compiled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, alone, both = [], arrays._sums, arrays._sums_of_step
+def test_a_step_makes_each_sum_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, plain = [], arrays._sums
 
     def counted(x: Any, y: Any) -> tuple[float, float]:
         made.append((x, y))
-        return alone(x, y)
+        return plain(x, y)
 
-    def counted_step(x: Any, y: Any) -> Any:
-        if compiled is not None:
-            made.extend([(y, None), (x, y)])
-        return both(x, y)
-
-    monkeypatch.setattr(kernels, "compiled", compiled)
+    monkeypatch.setattr(kernels, "compiled", None)
     monkeypatch.setattr(arrays, "_sums", counted)
-    monkeypatch.setattr(arrays, "_sums_of_step", counted_step)
+    two_steps()
+    assert len(made) == 5, "of x, y, z, and of two pairs"
+
+
+@pytest.mark.skipif(kernels.compiled is None, reason="this installation has no compiled loops")
+def test_a_step_is_one_compiled_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, compiled = [], kernels.there()
+
+    def counted(name: str) -> Any:
+        def call(*given: Any) -> Any:
+            calls.append(name)
+            return getattr(compiled, name)(*given)
+
+        return call
+
+    monkeypatch.setattr(kernels, "compiled", SimpleNamespace(sums=counted("sums"), step_sums=counted("step_sums")))
+    two_steps()
+    assert calls == ["step_sums", "sums", "step_sums"], "the sums of the first x are nobody's yet"
+
+
+def two_steps() -> None:
     x, y, z = (frozen(np.full(5, i)) for i in range(3))
     for one, other in ((x, y), (y, z)):
         keep(one, other)
         norm1(one, other), norm2(one, other), norm1(one), norm1(other), sums(other)
-    assert len(made) == 5, "of x, y, z, and of two pairs"
 
 
 def test_what_was_made_writable_again_is_summed_anew() -> None:

@@ -138,6 +138,7 @@ def test_points_beyond_the_cache_are_the_same(dtype: Any, d: int, offset: int, m
         return out
 
     monkeypatch.setattr(directions, "CACHE_BYTES", 0)
+    monkeypatch.setattr(directions, "LONG_BYTES", 0)
     same(points)
 
 
@@ -368,8 +369,11 @@ def test_wrong_numbers_of_weights_and_steps_are_refused() -> None:
     with pytest.raises(zm.ArgumentError, match="4 weights"):
         stream.combine(np.zeros(3))
     for t in (-1, 1 << 64):
+        beyond = Stream(zm.rademacher, key_of(0), t, 4, 6, np.dtype(np.float64))
         with pytest.raises(OverflowError):
-            Stream(zm.rademacher, key_of(0), t, 4, 6, np.dtype(np.float64)).rows(0, 2)
+            beyond.rows(0, 2)
+        with pytest.raises(OverflowError):
+            beyond.add(np.zeros(6), 1.0, 0, np.empty((4, 6)))
 
 
 @needs
@@ -389,16 +393,26 @@ def test_runs_are_the_same(preset: Callable[..., Any] | None, dtype: Any) -> Non
 
 
 ROOT = Path(__file__).parent.parent
-VECTORS = {"x86-64": "sse2", "x86-64-v3": "avx2", "x86-64-v4": "avx512bw"}
-"""Kinds of vectors that functions are compiled for, by what the kernel calls the ability."""
-HERE = set(Path("/proc/cpuinfo").read_text().split()) if platform.machine() == "x86_64" and COMPILED else set()
+VECTORS = {"sse2": "sse2", "avx2": "avx2", "avx512": "avx512f avx512bw avx512cd avx512dq avx512vl"}
+"""Kinds of vectors that functions are compiled for, and what a processor must be able to do for each."""
 
 
-@pytest.mark.parametrize("kind", [kind for kind, ability in VECTORS.items() if ability in HERE])
+def kinds() -> list[str]:
+    """Those that can be compiled and run here."""
+    abilities = Path("/proc/cpuinfo")
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("LDSHARED") or "cc").split()[0]
+    if COMPILED is None or platform.machine() != "x86_64" or not (shutil.which(compiler) and abilities.is_file()):
+        return []
+    here = set(abilities.read_text().split())
+    return [kind for kind, needed in VECTORS.items() if here.issuperset(needed.split())]
+
+
+@pytest.mark.parametrize("kind", kinds())
 def test_every_kind_of_vector_gives_the_same_bits(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One kind is chosen when the library is loaded: the others that this processor has are compared here alone."""
     build = run_path(str(ROOT / "hatch_build.py"))
-    monkeypatch.setitem(build["failed"].__globals__, "FLAGS", [*build["FLAGS"], "-DWIDE=", f"-march={kind}"])
+    flags = [*build["FLAGS"], "-DWIDE=", *[f"-m{ability}" for ability in VECTORS[kind].split()]]
+    monkeypatch.setitem(build["failed"].__globals__, "FLAGS", flags)
     library = tmp_path / build["LIBRARY"]
     assert not build["failed"](ROOT / build["SOURCE"], library)
     spec = spec_from_file_location("zomirror._kernels", library)
@@ -445,6 +459,8 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
         lambda: _kernels.sum_signs(x, x[:2], bits[:63], 8),
         lambda: _kernels.sum_signs(x, x[:2], bits[:62], 8),
         lambda: _kernels.sum_signs(x, x[:0], bits, 8),
+        lambda: _kernels.sum_signs(x, np.zeros(9, np.uint8), bits, 8),
+        lambda: _kernels.sum_signs(np.zeros(17, np.uint8), x[:2], bits, 8),
         lambda: _kernels.sum_signs(x, x[:2], bits, 2),
         lambda: _kernels.entropy_step(x, x[:3], x, 0.0, 1.0, *step, 8),
         lambda: _kernels.entropy_step(x, x, one, 0.0, 1.0, *step, 8),
@@ -475,6 +491,7 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
         lambda: _kernels.sums(x, None, 5),
         lambda: _kernels.step_sums(x, one, 8),
         lambda: _kernels.step_sums(x, x, 5),
+        lambda: _kernels.step_sums(bits[:17], bits[:17], 8),  # type: ignore[arg-type]
         lambda: _kernels.words(np.zeros(7, np.uint8), *at, 1, 0, 0),
         lambda: _kernels.words(np.zeros(8, np.uint64), *at, 3, 0, 2),
         lambda: _kernels.words(np.zeros(8, np.uint64), *at, 0, 0, 2),
@@ -484,6 +501,17 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
     for call in wrong:
         with pytest.raises(ValueError, match="belong together"):
             call()
+
+
+def test_only_plain_arrays_are_suited() -> None:
+    x, crooked = np.zeros(6), np.zeros(8 * 6 + 1, np.uint8)[1:].view(np.float64)
+    assert kernels.suited(x)
+    assert kernels.suited(x, x[:3], np.zeros((2, 3)))
+    for other in (np.zeros(12)[::2], crooked, np.zeros(6, np.float32), np.zeros((3, 2)).T, np.zeros(6, ">f8")):
+        assert not kernels.suited(x, other), other.flags
+        assert not kernels.suited(x, x, other)
+    for first in (np.zeros(12)[::2], crooked, np.zeros((3, 2)).T, np.zeros(6, np.float16), np.zeros(6, ">f8")):
+        assert not kernels.suited(first), first.flags
 
 
 def test_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

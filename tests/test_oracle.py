@@ -269,7 +269,8 @@ def test_memory_is_reused_when_nothing_is_kept() -> None:
     oracle = zm.Oracle(fun, 10_000)
     for t in range(20):
         oracle(query(t=t))
-    assert len(places) == 1
+    [place] = places
+    assert place % 64 == 0, "it begins on a line of the cache"
 
 
 def test_answers_may_be_views_of_the_points() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zomirror as zm
+import zomirror.directions as random_signs
 import zomirror.query as queries
 from tests.conftest import DIRECTIONS
 from zomirror.directions import Directions, key_of
@@ -174,6 +175,38 @@ def test_two_batches_in_flight_do_not_meet() -> None:
         s.add(np.zeros(70), 1.0, 0, np.empty((9, 70)))
     for s, product in zip((a, b, a), (wanted[0], wanted[1], wanted[0]), strict=True):
         np.testing.assert_allclose(s.combine(w), product, atol=1e-12)
+
+
+def test_rows_of_another_batch_leave_no_trace() -> None:
+    """They are made where the bits of the last batch were kept."""
+    a, b = stream(zm.rademacher, 9, 70), replace(stream(zm.rademacher, 9, 70), t=4)
+    w = np.arange(9.0)
+    wanted = a.rows(0, 9).T @ w
+    a.add(np.zeros(70), 1.0, 0, np.empty((9, 70)))
+    b.rows(0, 9)
+    np.testing.assert_allclose(a.combine(w), wanted, atol=1e-12)
+
+
+def test_whoever_comes_between_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal handler may ask another batch while the sums of this one are about to be taken."""
+    a, b = stream(zm.rademacher, 9, 70), replace(stream(zm.rademacher, 9, 70), t=4)
+    w = np.arange(9.0)
+    wanted, taken = a.rows(0, 9).T @ w, random_signs._taken_bits
+
+    def interrupted(*which: Any) -> Any:
+        bits = taken(*which)
+        b.add(np.zeros(70), 1.0, 0, np.empty((9, 70)))
+        return bits
+
+    a.add(np.zeros(70), 1.0, 0, np.empty((9, 70)))
+    monkeypatch.setattr(random_signs, "_taken_bits", interrupted)
+    np.testing.assert_allclose(a.combine(w), wanted, atol=1e-12)
+    np.testing.assert_allclose(b.combine(w), b.rows(0, 9).T @ w, atol=1e-12)
+
+
+def test_strips_begin_where_a_counter_does() -> None:
+    assert queries.STRIP % 256 == 0
+    assert queries.STRIP // 256 % 2 == 1
 
 
 def test_float32_sums_of_signs_lose_little() -> None:

@@ -40,9 +40,9 @@ signed differences in the type of x: its error is below $m \\varepsilon \\sum_j 
 estimate from m directions. The tests hold each of these to its bound.
 
 Points are made and asked in blocks of at most `max_block_bytes` (64 MB unless the estimator is told otherwise, and at
-least one row), whatever the number of workers. Inside a block numpy works on parts of 2 MB, which stay in the cache,
-and the compiled loops write each number once, past the cache where a block is larger than 32 MB. The sums are taken row
-after row all the same, so that neither these parts nor threads change a bit of a run.
+least one row), whatever the number of workers. Inside a block numpy works on parts of 2 MB, which stay in the cache;
+the compiled loops add the signs to x as they write the points, past the cache if there are more than 32 MB of them. The
+sums are taken row after row all the same, so that neither these parts nor threads change a bit of a run.
 """
 
 
@@ -146,8 +146,8 @@ def memory(found: dict[str, Any]) -> Iterator[str]:
         "the peak of the memory over that of a process that has imported everything and holds x0. `copying` is what "
         "copying x into each row of a block takes, per coordinate: the least that points could cost. At d = 1,000 most "
         "of an iteration is Python's; at 10,000 the points are in the cache; from there on memory sets the price, and "
-        "at 1,000,000 and more all that the method does (signs, points, gradient, step) takes little longer than that "
-        "copy.\n"
+        "at 1,000,000 and more all that the method does (signs, points, gradient, step) takes one and a half times as "
+        "long as that copy, or less.\n"
     )
     head = ["d", "type", "ns per query and coordinate", "copying", "MB over the baseline", "MB in all"]
     yield table(head, rows) + "\n"
@@ -234,7 +234,7 @@ def draw(found: dict[str, Any]) -> None:
         beside.barh(names, [row["overhead"] for row in rows], color=BLUE, alpha=0.4, label="all iterations")
         beside.barh(names, [row["iteration_overhead"] for row in rows], color=BLUE, height=0.4, label="undisturbed")
         aims = [(row["limit"], name) for row, name in zip(rows, names, strict=True) if row["limit"] is not None]
-        beside.plot(*zip(*aims, strict=True), "|", color="black", markersize=18, label="aim")
+        beside.plot([aim for aim, _ in aims], [name for _, name in aims], "k|", markersize=18, label="aim")
         beside.invert_yaxis()
         beside.set(xscale="log", xlabel="overhead: time outside / time inside the function")
         beside.legend(loc="center right")

@@ -78,7 +78,7 @@ static void fill_words(uint64_t *restrict words, Py_ssize_t count, const uint64_
 
 /* Signs: bit j of a row is column j, 0 -> +1, 1 -> -1. A number changes its sign where the bit, moved to the place of
    the sign, is 1: which every kind of vector can do (a table of the signs of a byte is slower, and where vectors are
-   shorter than eight numbers by far). LANES columns are worked on at a time, and a counter of the generator is enough
+   shorter than eight numbers by far). What is not a number may get another sign than numpy gives it. LANES columns are worked on at a time, and a counter of the generator is enough
    for COLUMNS of them. */
 #define LANES 32
 #define COLUMNS 256
@@ -609,7 +609,8 @@ static PyObject *done(Given *given, int count, int fits)
 /* Whether the first `count` buffers have as many items as the first, of a size that is known. */
 static int alike(Given *given, int count, int size)
 {
-    if (size != 4 && size != 8)
+    given->n = 0;
+    if ((size != 4 && size != 8) || given->of[0].len % size)
         return 0;
     given->n = given->of[0].len / size;
     for (int i = 1; i < count; i++)
@@ -655,7 +656,7 @@ static PyObject *sum_signs(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "w*y*y*i", OF(0), OF(1), OF(2), &size))
         return NULL;
     const Py_ssize_t rows = alike(&given, 1, size) ? LEN(1) / size : 0;
-    const int fits = signs_fit(&given, rows, given.n);
+    const int fits = signs_fit(&given, rows, given.n) && LEN(1) == rows * size;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
         CALL(sum_signs, AT(0), AT(1), AT(2), LEN(2) / rows, rows, given.n);

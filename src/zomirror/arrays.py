@@ -63,7 +63,7 @@ def keep(x: Array, y: Array) -> None:
 
 
 def _sums_of_step(x: Array, y: Array) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The sums of y and of the two: those of x are known from the step before."""
+    """The sums of y and of the two: those of x are known, but for the first step."""
     if kernels.compiled is not None and x.size == y.size and kernels.suited(x, y):
         pairs: tuple[tuple[float, float], tuple[float, float]] = kernels.compiled.step_sums(x, y, x.itemsize)
         return pairs

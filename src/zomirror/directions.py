@@ -72,19 +72,22 @@ class Rademacher:
 
     def add(self, out: Array, base: Array, key: Key, t: int, start: int, scale: float) -> None:
         """Write base + scale * u_j for the rows j = start, start + 1, ... into out, which is contiguous."""
-        (rows, d), past = out.shape, out.nbytes > CACHE_BYTES
-        counters = -(-d // 256)
-        bits = _room(rows, counters)
-        at = *key, start * counters, 0, _ROWS, _checked(t)
-        kernels.there().add_signs(out, base, bits, scale, *at, past, out.itemsize)
-        _thread.bits = (key, t, start, rows, 0, d, d), bits
+        compiled, (rows, d) = kernels.there(), out.shape
+        counters, past = -(-d // 256), out.nbytes > CACHE_BYTES and base.nbytes >= LONG_BYTES
+        for low, high in _parts(rows, d):
+            bits = _room(high - low, counters)
+            at = *key, (start + low) * counters, 0, _ROWS, _checked(t)
+            compiled.add_signs(out[low:high], base, bits, scale, *at, past, out.itemsize)
+            _thread.bits = (key, t, start + low, high - low, 0, d, d), bits
 
     def accumulate(self, total: Array, weights: Array, key: Key, t: int, start: int, first: int, d: int) -> None:
         """total += sum of weights_j u_j over the rows from `start` on, in their order; columns as of fill_columns."""
         compiled, width = kernels.there(), total.size
         for low, high in _parts(weights.size, width):
-            bits = _kept_bits(key, t, start + low, high - low, first, width, d)
+            wanted = (key, t, start + low, high - low, first, width, d)
+            bits = _taken_bits(*wanted)
             compiled.sum_signs(total, weights[low:high], bits, total.itemsize)
+            _thread.bits = wanted, bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +209,7 @@ def _generator(key: Key, counter: tuple[int, int, int, int]) -> np.random.Genera
 
 
 def _bits(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> NDArray[np.uint8]:
-    """Bytes whose bits are the signs of these rows and columns: whole counters, so 32 bytes for 256 columns."""
+    """Bytes whose bits are the signs of these rows and columns: 32 for 256 columns, and what lies between the rows."""
     counters, within = -(-d // 256), -(-width // 256)
     at = first // 256 + counters * start
     if kernels.compiled is not None:
@@ -220,17 +223,21 @@ def _bits(key: Key, t: int, start: int, rows: int, first: int, width: int, d: in
     return words.astype("<u8", copy=False).view(np.uint8).reshape(rows, -1)
 
 
-def _kept_bits(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> NDArray[np.uint8]:
-    """`_bits`, of which the last are kept: a batch that is told right after it was asked needs them a second time."""
+def _taken_bits(key: Key, t: int, start: int, rows: int, first: int, width: int, d: int) -> NDArray[np.uint8]:
+    """`_bits`, or the last ones: a batch that is told right after it was asked needs them a second time.
+
+    Whoever takes them puts them back. Until then nobody else finds them, not even a signal handler in this thread.
+    """
     wanted = (key, t, start, rows, first, width, d)
     kept: tuple[object, NDArray[np.uint8]] | None = getattr(_thread, "bits", None)
     if kept is None or kept[0] != wanted:
-        kept = _thread.bits = (wanted, _bits(*wanted))
+        return _bits(*wanted)
+    _thread.bits = None
     return kept[1]
 
 
 def _room(rows: int, counters: int) -> NDArray[np.uint8]:
-    """Memory for the bits of rows: where the last were, if they had the same shape.
+    """Memory for the bits of rows: where the last were, which are then gone, if they had the same shape.
 
     Rows are an odd number of counters apart: were it a power of two, they would all meet in one corner of the cache.
     """
@@ -265,6 +272,8 @@ PART_BYTES = 1 << 19
 """Bits that are made at a time, in bytes; at least those of a row."""
 CACHE_BYTES = 1 << 25
 """Points beyond this are written past the cache: they would not stay there until somebody reads them."""
+LONG_BYTES = 1 << 12
+"""If their rows are at least so long: short ones are not worth it."""
 
 
 def _parts(rows: int, width: int) -> list[tuple[int, int]]:

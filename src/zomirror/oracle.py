@@ -224,7 +224,7 @@ def call(fun: Callable[..., Any], points: Array, samples: NDArray[np.int64] | No
 
 
 LINE = 64
-"""Points begin on a line of the cache, so that most rows do and vectors are not written across two."""
+"""Points begin on a line of the cache, and with them each row whose length allows it: no vector crosses two lines."""
 
 
 class _Buffer:
