@@ -82,14 +82,13 @@ class Line:
 
     def add(self, base: Array, radius: float, start: int, out: Array) -> None:
         """Row j goes ALPHAS[start + j] of the way; there is no radius to speak of."""
-        r = self.refinement
+        r, box = self.refinement, self.problem.box
         on, place, p = r.chosen[: r.count], r.place[: r.count], r.direction[: r.count]
         sign = np.where(place != 0, np.sign(place), np.sign(p))
-        for row, a in zip(out, ALPHAS[start:], strict=False):
-            moved = place + a * p
-            row[:] = base
-            row[on] = np.where(moved * sign < 0, 0.0, moved)
-            row[:] = self.problem.box.project(row)
+        moved = place + np.multiply.outer(ALPHAS[start : start + len(out)], p)
+        out[:] = base
+        out[:, on] = np.where(moved * sign < 0, 0.0, moved)
+        np.clip(out, box.lower, box.upper, out=out)
 
 
 def begun(blank: Refinement, x: Array, w: Array, problem: Problem, small: float = SMALL) -> Refinement:

@@ -14,6 +14,7 @@ for ever. The first puts these back to an exact zero; the second makes the steps
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -254,7 +255,7 @@ class Surveyed:
 
     def _lined(self, state: State, course: Course, query: Query, values: Values) -> Moved:
         x, problem, r = state.x, state.problem, course.refinement
-        totals = [float(f) + problem.penalty(query.points(j, j + 1)[0]) for j, f in enumerate(values)]
+        totals = [f + problem.penalty(row) for f, row in zip(values.tolist(), _rows(query, len(values)), strict=True)]
         j = int(np.argmin(totals))
         gain, rows = r.total - totals[j], r.count + 1 + len(values)
         last = Measured(x, course.descent.f, math.nan, math.nan)
@@ -296,13 +297,20 @@ def _pruned(query: Query, values: Values, problem: Problem, share: float, sd: fl
     x = query.segments[0].base
     f0, h0 = float(values[0]), problem.penalty(x)
     best, enough = (x, f0, h0), f0 + h0 - DOUBT * sd
-    for j, f in enumerate(values.tolist()[1:], 1):
-        x = query.points(j, j + 1)[0]
-        h = problem.penalty(x)
+    for f, row in zip(values.tolist(), _rows(query, len(values)), strict=True):
+        h = problem.penalty(row)
         if f - f0 <= share * (h0 - h) and f + h < enough:
+            x = row.copy()  # not a part of the block, which it would keep alive
             x.flags.writeable = False
             best, enough = (x, f, h), f + h
     return best
+
+
+def _rows(query: Query, count: int) -> Iterator[Array]:
+    """Its first points one after the other, made a block at a time."""
+    for start, stop in query.blocks():
+        if start < count:
+            yield from query.points(start, min(stop, count))
 
 
 def _noted(course: Course, x: Array, f: float, total: float, rows: int) -> dict[str, Any]:
