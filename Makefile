@@ -64,7 +64,7 @@ types: $(FULL)
 # One thread each: the workers fill the cores, and threads of the linear algebra would only wait for one another.
 unit: export OMP_NUM_THREADS := 1
 unit: $(FULL) $(KSERVE)
-	@$(PY) -m tests.chromium
+	@$(PY) -m tests.support.chromium
 	$(PY) -m pytest -q -n $(WORKERS) --no-loadscope-reorder --cov --cov-report=
 	$(PY) -m coverage report --fail-under=$(COVERAGE_FLOOR)
 
@@ -112,7 +112,7 @@ WITH_PIP := $(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/n
 LOCKED := --no-deps --require-hashes -r
 
 # What an installation compiles, if there is a compiler.
-BUILT := pyproject.toml hatch_build.py src/zomirror/_kernels.c
+BUILT := pyproject.toml hatch_build.py src/zomirror/numerics/_kernels.c
 
 $(BASE): requirements/base.txt $(BUILT) | $(PY)
 	@echo "installing requirements/base.txt"

@@ -1,4 +1,4 @@
-"""Compiles the inner loops (src/zomirror/_kernels.c) when the package is built or installed.
+"""Compiles the inner loops (src/zomirror/numerics/_kernels.c) when the package is built or installed.
 
 They are optional: without a C compiler and Python's headers, or with ZOMIRROR_KERNELS=0, the package is built without
 them, works in numpy alone and gives the same numbers.
@@ -22,7 +22,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging import tags
 
-SOURCE, LIBRARY = "src/zomirror/_kernels.c", "_kernels.abi3.so"
+SOURCE, LIBRARY = "src/zomirror/numerics/_kernels.c", "_kernels.abi3.so"
 # No flag changes a value: fused or reordered operations would, and are forbidden; the last two only allow vectors.
 FLAGS = ["-std=c11", "-O3", "-fPIC", "-fno-fast-math", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
 
@@ -46,7 +46,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc,type-arg]
                 library.unlink(missing_ok=True)  # one that was compiled before is not that of this source
             self.app.display_warning(f"zomirror is built without its compiled loops, which are optional: {why_not}")
         elif version != "editable":
-            build_data["force_include"][str(library)] = f"zomirror/{LIBRARY}"
+            build_data["force_include"][str(library)] = f"zomirror/numerics/{LIBRARY}"
             build_data["pure_python"] = False
             if sys.platform == "linux":
                 build_data["tag"] = f"cp311-abi3-{_platform()}"

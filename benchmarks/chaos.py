@@ -32,13 +32,13 @@ from zomirror import models
 from zomirror.datasets import digits
 from zomirror.runs import inspect
 
-METHODS: dict[str, Callable[[], zm.Method | None]] = {
-    "zo_ada_expmd": lambda: zm.zo_ada_expmd(50),
-    "zo_expmd": lambda: zm.zo_expmd(5.0, 50),
-    "zo_psgd": lambda: zm.zo_psgd(20.0, 50),
-    "zo_ada_psgd": lambda: zm.zo_ada_psgd(50),
-    "zo_ao_expmd": lambda: zm.zo_ao_expmd(50),
-    "zo_exp_storm": lambda: zm.zo_exp_storm(),
+METHODS: dict[str, Callable[[], zm.methods.Method | None]] = {
+    "zo_ada_expmd": lambda: zm.methods.zo_ada_expmd(50),
+    "zo_expmd": lambda: zm.methods.zo_expmd(5.0, 50),
+    "zo_psgd": lambda: zm.methods.zo_psgd(20.0, 50),
+    "zo_ada_psgd": lambda: zm.methods.zo_ada_psgd(50),
+    "zo_ao_expmd": lambda: zm.methods.zo_ao_expmd(50),
+    "zo_exp_storm": lambda: zm.methods.zo_exp_storm(),
     "recommended": lambda: None,
 }
 BUDGET = 2_000

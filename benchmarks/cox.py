@@ -81,7 +81,7 @@ def compare(name: str, loss: CoxLoss, parts: list[float], budget: int) -> list[d
 
 
 def _objective(loss: CoxLoss, b: NDArray[np.float64], alpha: float) -> float:
-    return float(loss(b[None])[0] + zm.ElasticNet(RATIO * alpha, (1 - RATIO) * alpha)(b))
+    return float(loss(b[None])[0] + zm.methods.ElasticNet(RATIO * alpha, (1 - RATIO) * alpha)(b))
 
 
 def show(lines: list[dict[str, Any]]) -> None:

@@ -46,7 +46,7 @@ def margin(changes: Any) -> Any:
 def minimised(budget: int, **durable: Any) -> Any:
     """The margin, by mirror descent."""
     x = np.full(784, 0.1, np.float32)
-    method = zm.zo_ada_expmd(200)
+    method = zm.methods.zo_ada_expmd(200)
     return zm.minimize(margin, x, l1=0.01, bounds=(0, 1), budget=budget, method=method, rng=0, **durable).x
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks.kit.machine import machine, store
 
 import zomirror as zm
-from zomirror.query import MAX_BLOCK_BYTES
+from zomirror.methods.query import MAX_BLOCK_BYTES
 
 BATCH = 200
 ITERATIONS = {1_000: 400, 10_000: 100, 100_000: 20, 1_000_000: 8, 10_000_000: 5}
@@ -68,7 +68,9 @@ def child(d: int, dtype: str, iterations: int) -> dict[str, Any]:
         marks.append(time.process_time() - fun.seconds)
 
     budget = iterations * (BATCH + 1) + 1
-    zm.minimize(fun, x0, l1=0.1, bounds=(-1, 1), budget=budget, method=zm.zo_ada_expmd(BATCH), rng=0, callback=mark)
+    zm.minimize(
+        fun, x0, l1=0.1, bounds=(-1, 1), budget=budget, method=zm.methods.zo_ada_expmd(BATCH), rng=0, callback=mark
+    )
     most = peak()
     seconds = statistics.median(np.diff(marks[1:]))
     return {

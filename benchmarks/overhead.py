@@ -35,9 +35,10 @@ from numpy.typing import NDArray
 from scipy.special import wrightomega
 
 import zomirror as zm
-from zomirror import kernels, models
+from zomirror import models
 from zomirror.classifiers.onnx import Onnx
-from zomirror.losses import Softplus, change_margin
+from zomirror.contrast.loss import Softplus, change_margin
+from zomirror.numerics import kernels
 
 Array = NDArray[Any]
 PAPER = "paper's LeNet"
@@ -112,7 +113,7 @@ class Timed:
         return values
 
 
-def run(fun: Timed, method: zm.MirrorDescent | None, budget: int) -> tuple[float, ...]:
+def run(fun: Timed, method: zm.methods.MirrorDescent | None, budget: int) -> tuple[float, ...]:
     """One minimisation: seconds outside and inside a call, rows a second, overhead in wall and processor time.
 
     Then come the tenth percentile of the gaps between calls over that of the calls, seconds outside per query, and the
@@ -134,10 +135,10 @@ def run(fun: Timed, method: zm.MirrorDescent | None, budget: int) -> tuple[float
 
 def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[Row]:
     """The rows of one network; the runs of different settings take turns."""
-    presets: dict[str, Callable[[], zm.MirrorDescent | None]] = {
-        "zo_ada_expmd m = 200": lambda: zm.zo_ada_expmd(200),
-        "zo_ada_expmd m = 20": lambda: zm.zo_ada_expmd(20),
-        "zo_ada_expmd m = 10": lambda: zm.zo_ada_expmd(10),
+    presets: dict[str, Callable[[], zm.methods.MirrorDescent | None]] = {
+        "zo_ada_expmd m = 200": lambda: zm.methods.zo_ada_expmd(200),
+        "zo_ada_expmd m = 20": lambda: zm.methods.zo_ada_expmd(20),
+        "zo_ada_expmd m = 10": lambda: zm.methods.zo_ada_expmd(10),
         "recommended": lambda: None,
     }
     batches = {"zo_ada_expmd m = 200": 200, "zo_ada_expmd m = 20": 20, "zo_ada_expmd m = 10": 10, "recommended": 10}
@@ -174,7 +175,7 @@ def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[R
 def mirror_step(d: int, repeats: int) -> dict[str, Any]:
     """Seconds of the step and of scipy's omega on the same coordinates, by turns."""
     rng = np.random.default_rng(0)
-    box, penalty, eta = zm.Box(0.0, 1.0), zm.ElasticNet(0.1, 0.1), 2.0
+    box, penalty, eta = zm.methods.Box(0.0, 1.0), zm.methods.ElasticNet(0.1, 0.1), 2.0
     table: dict[str, Any] = {"d": d}
     for dtype in (np.float32, np.float64):
         x: Array = rng.random(d).astype(dtype)
@@ -186,7 +187,7 @@ def mirror_step(d: int, repeats: int) -> dict[str, Any]:
         argument = (np.abs(z) - dtype(penalty.l1 / eta) + b / d + np.log(b / d)).astype(dtype)
         for _ in range(repeats):
             before = time.perf_counter()
-            zm.Entropy().step(x, g, eta, penalty, box)
+            zm.methods.Entropy().step(x, g, eta, penalty, box)
             between = time.perf_counter()
             wrightomega(argument)
             ours.append(between - before)
@@ -236,7 +237,7 @@ def _iteration(m: int, d: int, dtype: Any, iterations: int) -> float:
         l2=0.01,
         bounds=(0, 0.5),
         budget=iterations * (m + 1) + 1,
-        method=zm.zo_ada_expmd(m),
+        method=zm.methods.zo_ada_expmd(m),
         rng=0,
     )
     return 1e6 * (time.process_time() - before) / iterations

@@ -59,7 +59,7 @@ class Sparse:
 
 def ours(fun: Sparse, x0: Array, iterations: int) -> None:
     """The library."""
-    method = zm.zo_ada_expmd(BATCH)
+    method = zm.methods.zo_ada_expmd(BATCH)
     budget = iterations * (BATCH + 1) + 1
     zm.minimize(fun, x0, l1=L1, l2=L2, bounds=(-2, 2), budget=budget, method=method, rng=0)
 

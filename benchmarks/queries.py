@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 
 import zomirror as zm
 from zomirror import datasets, models
-from zomirror.experiments.outcome import steps
-from zomirror.experiments.settings import ADAPTIVE, ITERATIONS, QUERIES, RECOMMENDED
-from zomirror.experiments.store import read_study
-from zomirror.losses import Hinge, Loss, Softplus, change_margin, keep_margin
+from zomirror.contrast.loss import Hinge, Loss, Softplus, change_margin, keep_margin
+from zomirror.paper.outcome import steps
+from zomirror.paper.settings import ADAPTIVE, ITERATIONS, QUERIES, RECOMMENDED
+from zomirror.paper.store import read_study
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "queries.json"
@@ -112,7 +112,7 @@ def compare(model: Any, x0: Array, image: int, kind: str, loss: str) -> Row:
     """One row of the table."""
     f, start, bounds = problem(model, x0, kind, LOSSES[loss]())
     per_query, results = [], []
-    for method in (zm.zo_ada_expmd(200), None):
+    for method in (zm.methods.zo_ada_expmd(200), None):
         timed, started = Timed(f), time.process_time()
         result = zm.minimize(timed, start, l1=0.1, l2=0.1, bounds=bounds, budget=BUDGET, method=method, rng=image)
         per_query.append((time.process_time() - started - timed.seconds) / result.nfev)

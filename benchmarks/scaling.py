@@ -85,12 +85,12 @@ class Entry:
         return counts if math.isfinite(counts) else None
 
 
-def queries_needed(method: zm.MirrorDescent, d: int, seed: int, cap: int) -> int | None:
+def queries_needed(method: zm.methods.MirrorDescent, d: int, seed: int, cap: int) -> int | None:
     """How many queries the method uses to close 90 % of the gap; None when `cap` do not suffice."""
     f = Sparse.draw(d, seed)
     start = float(f(np.zeros((1, d)))[0])
 
-    def give_up(latest: zm.Intermediate) -> None:
+    def give_up(latest: zm.result.Intermediate) -> None:
         if latest.fun > 100 * start:
             raise StopIteration
 
@@ -100,12 +100,12 @@ def queries_needed(method: zm.MirrorDescent, d: int, seed: int, cap: int) -> int
 
 def adaptive(d: int, seeds: tuple[int, ...] = SEEDS, cap: int = 20_000) -> Entry:
     """ZO-AdaExpMD, which has nothing to tune."""
-    return Entry(d, "AdaExpMD", None, cap, [queries_needed(zm.zo_ada_expmd(BATCH), d, s, cap) for s in seeds])
+    return Entry(d, "AdaExpMD", None, cap, [queries_needed(zm.methods.zo_ada_expmd(BATCH), d, s, cap) for s in seeds])
 
 
 def tuned(
     name: str,
-    make: Callable[..., zm.MirrorDescent],
+    make: Callable[..., zm.methods.MirrorDescent],
     d: int,
     etas: list[float],
     cap: int,
@@ -134,9 +134,9 @@ def rows(d: int) -> list[Entry]:
     printed = [stable * 2.0 ** (k / 2) for k in range(-1, math.ceil(2 * math.log2(stable)) + coarse, coarse)]
     return [
         adaptive(d),
-        tuned("ExpMD", zm.zo_expmd, d, [2.0 ** (k / 2) for k in range(2, -6, -1)], cap),
-        tuned("PSGD", zm.zo_psgd, d, printed, cap),
-        tuned("PSGD, small nu", partial(zm.zo_psgd, radius=SMALL_RADIUS), d, small, cap),
+        tuned("ExpMD", zm.methods.zo_expmd, d, [2.0 ** (k / 2) for k in range(2, -6, -1)], cap),
+        tuned("PSGD", zm.methods.zo_psgd, d, printed, cap),
+        tuned("PSGD, small nu", partial(zm.methods.zo_psgd, radius=SMALL_RADIUS), d, small, cap),
     ]
 
 

@@ -106,7 +106,7 @@ def main() -> None:
         case = f"{name}, d = {d:,}" + (f", noise {noise:g}" if noise else "")
         ends: dict[str, Row] = {
             "zomirror": ours(problem, noise, budget, None),
-            "ZO-AdaExpMD (m = 50)": ours(problem, noise, budget, zm.zo_ada_expmd(50)),
+            "ZO-AdaExpMD (m = 50)": ours(problem, noise, budget, zm.methods.zo_ada_expmd(50)),
         }
         for method in WRITTEN_HERE if given.quick else METHODS:
             if given.quick:

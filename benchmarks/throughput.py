@@ -29,11 +29,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.kit.machine import machine, store
 
-from zomirror.experiments import pictures, runner
-from zomirror.experiments.grid import Task
-from zomirror.experiments.pictures import network
-from zomirror.experiments.runner import run
-from zomirror.experiments.store import Store
+from zomirror.paper import images as pictures
+from zomirror.paper import runner
+from zomirror.paper.grid import Task
+from zomirror.paper.images import network
+from zomirror.paper.runner import run
+from zomirror.paper.store import Store
 
 AIM = 1.7
 EIGHT = 8

@@ -140,7 +140,13 @@ def kserve() -> Any:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as directory:
-        args = [ROOT / ".venv-kserve/bin/python", ROOT / "tests/kserve_server.py", LENET, str(port), f"{directory}/n"]
+        args = [
+            ROOT / ".venv-kserve/bin/python",
+            ROOT / "tests/support/kserve_server.py",
+            LENET,
+            str(port),
+            f"{directory}/n",
+        ]
         process = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             for _ in range(300):

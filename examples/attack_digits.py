@@ -12,7 +12,7 @@ import numpy as np
 
 import zomirror as zm
 from zomirror import datasets, models
-from zomirror.contrast.plot import plot_grid
+from zomirror.drawing.plot import plot_grid
 
 
 def main() -> None:

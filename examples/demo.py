@@ -18,7 +18,7 @@ from rich.table import Table
 
 import zomirror as zm
 from zomirror import datasets, models, report
-from zomirror.contrast.plot import plot_grid
+from zomirror.drawing.plot import plot_grid
 
 D, L1, BUDGET = 10_000, 0.02, 10_000
 DIGITS = range(0, 20, 2)
@@ -36,8 +36,8 @@ def sparse_problem(console: Console, out: Path) -> Path:
         return 0.5 * squares
 
     methods = {
-        "ZO-PSGD": zm.zo_psgd(eta=3_000.0, batch_size=50),
-        "ZO-AdaExpMD": zm.zo_ada_expmd(batch_size=50),
+        "ZO-PSGD": zm.methods.zo_psgd(eta=3_000.0, batch_size=50),
+        "ZO-AdaExpMD": zm.methods.zo_ada_expmd(batch_size=50),
         "recommended": None,
     }
     least = float(0.5 * 10 * L1**2 + L1 * 10 * (1 - L1))

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from functools import partial
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
-from coverage import Coverage
 
 import zomirror as zm
-from zomirror import kernels
-from zomirror.arrays import Array
-from zomirror.directions import Directions
-from zomirror.estimator import Estimator
-from zomirror.mirror import MirrorMap
-from zomirror.step import StepRule
+from zomirror.methods.directions import Directions
+from zomirror.methods.estimator import Estimator
+from zomirror.methods.mirror import MirrorMap
+from zomirror.methods.step import StepRule
+from zomirror.numerics import kernels
+from zomirror.numerics.arrays import Array
 
 # A shell that starts us in the background has Ctrl-C ignored, and every child process would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-# In a worker pytest-cov 7 starts to trace when it is loaded, and once more when the session starts. The first is never
-# stopped and its data are never used: it would trace what is not to be traced, at a fifth of all the time.
-if "PYTEST_XDIST_WORKER" in os.environ and (unused := Coverage.current()):
-    unused.stop()
 
 hypothesis.settings.register_profile(
     "ci", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True
@@ -42,70 +33,13 @@ hypothesis.settings.register_profile("explore", deadline=None, max_examples=2_00
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-# Their subject lies around the core or across it: tracing the core under them, or under what is marked so in the other
-# files, would cost a minute and find nothing more.
-AROUND = (
-    *("attack", "browser", "chaos", "classifier", "cli", "command", "contrast", "dask", "datasets", "docs"),
-    *("durable_explain", "examples", "experiments", "explain", "far", "fuzz", "house", "http", "kserve"),
-    *("notebooks", "parallel", "problems", "report", "runs", "site", "terminal", "theory", "training"),
-)
-APART = ("contrast_linear", "docs", "notebooks")
-"""A worker takes one test of these files at a time, and all other files whole: what they set up and keep is dear."""
-TOGETHER = (
-    ("site", "browser", "experiments_report"),
-    ("classifier_sklearn", "classifier_torch", "classifiers", "training", "contrast_faults"),
-)
-"""One worker takes all of these: they share a browser, or what it takes to import a framework."""
-FIRST = (
-    *("parallel", *APART, "dask", "contrast", "http", "durable", "site", "cli", "kserve", "attack", "terminal"),
-    *("experiments", "command", "cox", "classifier", "runs", "training", "testing", "theory", "survey", "examples"),
-    *("datasets", "fuzz", "faults"),
-)
-"""Begun first, so that nothing long is left for the end; who mostly waits stands among who computes."""
+SLOW_FILES = ("test_parallel", "test_dask", "test_site", "test_docs", "test_explain", "test_durable", "test_cli")
+"""Begun first, so that no long file is left for the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measure the coverage of the core by the tests of the core, and deal the long tests out first."""
-    for item in items:
-        if subject(item.path).startswith(AROUND):
-            item.add_marker(pytest.mark.no_cover)
-    items.sort(key=lambda item: next((i for i, n in enumerate(FIRST) if subject(item.path).startswith(n)), len(FIRST)))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """What a worker is given at a time; the groups of xdist 3.8 itself have no effect under pytest 9.2."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            about = subject(Path(file))
-            if about.startswith(APART):
-                return nodeid
-            return next((" ".join(group) for group in TOGETHER if about in group), file)
-
-    return ByFile(config, log)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Collect without tracing, once all of the core is imported: test files and frameworks are none of it."""
-    for module in pkgutil.iter_modules(zm.__path__, "zomirror."):
-        if not module.ispkg and module.name != "zomirror.__main__":
-            importlib.import_module(module.name)
-    tracing = Coverage.current()
-    if tracing:
-        tracing.stop()
-    yield
-    # Who only deals the tests out runs nothing of the core.
-    if tracing and not session.config.pluginmanager.hasplugin("dsession"):
-        tracing.start()
-
-
-def subject(path: Path) -> str:
-    """What a file of tests is about."""
-    return path.stem.removeprefix("test_")
+    """Deal the long files out first."""
+    items.sort(key=lambda item: not item.path.stem.startswith(SLOW_FILES))
 
 
 @pytest.fixture(scope="module", params=["numpy", "compiled"])
@@ -119,7 +53,7 @@ def loops(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def session() -> Iterator[Any]:
     """A session of the browser, the only one of a worker: to start another takes two seconds."""
-    from tests.chromium import chromium
+    from tests.support.chromium import chromium
 
     with chromium() as found:
         yield found
@@ -192,39 +126,39 @@ def phi_pnorm(x: Array) -> float:
 
 
 MIRRORS: list[tuple[MirrorMap, Callable[[Array], float]]] = [
-    (zm.Entropy(), phi_entropy),
-    (zm.Entropy(width=0.1), partial(phi_entropy, width=0.1)),
-    (zm.Euclidean(), phi_euclidean),
-    (zm.PNorm(), phi_pnorm),
+    (zm.methods.Entropy(), phi_entropy),
+    (zm.methods.Entropy(width=0.1), partial(phi_entropy, width=0.1)),
+    (zm.methods.Euclidean(), phi_euclidean),
+    (zm.methods.PNorm(), phi_pnorm),
 ]
-DIRECTIONS: list[Directions] = [zm.rademacher, zm.gaussian, zm.sphere, zm.coordinate]
+DIRECTIONS: list[Directions] = [zm.methods.rademacher, zm.methods.gaussian, zm.methods.sphere, zm.methods.coordinate]
 ESTIMATORS: list[Estimator] = [
-    zm.TwoPoint(5),
-    zm.TwoPoint(1, radius=1e-3),
-    zm.TwoPoint(7, zm.gaussian, zm.EuclideanRadius()),
-    zm.TwoPoint(4, zm.sphere, 1e-2),
-    zm.TwoPoint(4, zm.coordinate, 1e-2),
-    zm.TwoPoint(5, free_only=True),
-    zm.TwoPoint(5, zm.gaussian, 1e-3, free_only=True, clip=True),
-    zm.TwoPoint(9, max_block_bytes=1),
-    zm.GroupMemory(3),
-    zm.GroupMemory(10, noise=0.0),
-    zm.GroupMemory(2, radius=1e-3, max_block_bytes=1),
-    zm.GroupMemory(3, radius=1e-2, noise=1e-3),
+    zm.methods.TwoPoint(5),
+    zm.methods.TwoPoint(1, radius=1e-3),
+    zm.methods.TwoPoint(7, zm.methods.gaussian, zm.methods.EuclideanRadius()),
+    zm.methods.TwoPoint(4, zm.methods.sphere, 1e-2),
+    zm.methods.TwoPoint(4, zm.methods.coordinate, 1e-2),
+    zm.methods.TwoPoint(5, free_only=True),
+    zm.methods.TwoPoint(5, zm.methods.gaussian, 1e-3, free_only=True, clip=True),
+    zm.methods.TwoPoint(9, max_block_bytes=1),
+    zm.methods.GroupMemory(3),
+    zm.methods.GroupMemory(10, noise=0.0),
+    zm.methods.GroupMemory(2, radius=1e-3, max_block_bytes=1),
+    zm.methods.GroupMemory(3, radius=1e-2, noise=1e-3),
 ]
 STEP_RULES: list[StepRule] = [
-    zm.Constant(0.5),
-    zm.Adaptive(),
-    zm.Adaptive(c=1.0, first=0.01),
-    zm.ScaleFree(),
-    zm.ScaleFree(c=0.5, floor=0.1),
+    zm.methods.Constant(0.5),
+    zm.methods.Adaptive(),
+    zm.methods.Adaptive(c=1.0, first=0.01),
+    zm.methods.ScaleFree(),
+    zm.methods.ScaleFree(c=0.5, floor=0.1),
 ]
-PRESETS: list[zm.MirrorDescent] = [
-    zm.zo_expmd(2.0, 10),
-    zm.zo_ada_expmd(10),
-    zm.zo_psgd(20.0, 10),
-    zm.zo_ada_psgd(10),
-    zm.zo_group_expmd(),
+PRESETS: list[zm.methods.MirrorDescent] = [
+    zm.methods.zo_expmd(2.0, 10),
+    zm.methods.zo_ada_expmd(10),
+    zm.methods.zo_psgd(20.0, 10),
+    zm.methods.zo_ada_psgd(10),
+    zm.methods.zo_group_expmd(),
 ]
 
 

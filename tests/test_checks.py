@@ -39,7 +39,7 @@ def test_an_integer_becomes_a_plain_int(value: Any) -> None:
 def test_what_is_refused(check: Any, value: Any, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence) as caught:
         check("a", value)
-    assert isinstance(caught.value, zm.ZomirrorError)
+    assert isinstance(caught.value, zm.errors.ZomirrorError)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_vector_is_copied_and_read_only(given: Any, dtype: type[Any]) -> None:
 def test_vectors_that_are_refused(given: Any, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence) as caught:
         checks.vector("x0", given)
-    assert isinstance(caught.value, zm.ZomirrorError)
+    assert isinstance(caught.value, zm.errors.ZomirrorError)
 
 
 def test_long_lists_of_coordinates_are_cut() -> None:
@@ -95,7 +95,7 @@ def test_long_lists_of_coordinates_are_cut() -> None:
 def test_words() -> None:
     assert checks.choice("returns", "best", ("last", "best")) == "best"
     for wrong in ("worst", None, 3, ["best"]):
-        with pytest.raises(zm.ArgumentError, match="expected returns to be one of 'last', 'best', got"):
+        with pytest.raises(zm.errors.ArgumentError, match="expected returns to be one of 'last', 'best', got"):
             checks.choice("returns", wrong, ("last", "best"))
 
 
@@ -110,10 +110,10 @@ def test_seeds() -> None:
 
 @pytest.mark.parametrize("rng", [True, 1.5, "0", [1], {}, np.random.RandomState(0), np.random.PCG64(0)], ids=type)
 def test_seeds_of_other_types_are_refused(rng: Any) -> None:
-    with pytest.raises(zm.ArgumentTypeError, match="expected rng to be an integer, a numpy Generator or None"):
+    with pytest.raises(zm.errors.ArgumentTypeError, match="expected rng to be an integer, a numpy Generator or None"):
         checks.seed_of(rng)
 
 
 def test_a_negative_seed_is_refused() -> None:
-    with pytest.raises(zm.ArgumentError, match="expected rng >= 0, got -1"):
+    with pytest.raises(zm.errors.ArgumentError, match="expected rng >= 0, got -1"):
         checks.seed_of(-1)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import zomirror as zm
-from tests.test_datasets import wheel
+from tests.datasets.test_datasets import wheel
 from zomirror.cox import CoxLoss, SubsampledCox, cox_path, simulate, strongest
 from zomirror.datasets import survival
 from zomirror.datasets.sources import Pip
@@ -143,7 +143,7 @@ def test_subsampled_risk_sets_lead_to_the_same_coefficients() -> None:
     # The likelihood of s patients is smaller by its share of the logarithms, not in where it is least.
     sampled = zm.minimize(
         loss.subsampled(60), np.zeros(20), l1=0.02, bounds=(-3, 3), budget=6_000, rng=0, stochastic=True,
-        method=zm.zo_ada_expmd(batch_size=50),
+        method=zm.methods.zo_ada_expmd(batch_size=50),
     )  # fmt: skip
     assert np.corrcoef(exact.x, sampled.x)[0, 1] > 0.95
     assert loss(sampled.x[None])[0] < loss(exact.x[None])[0] + 0.1 * (loss(np.zeros((1, 20)))[0] - exact.f)
@@ -191,12 +191,12 @@ GOOD = tied_data(0)
 def test_wrong_data_are_refused_in_words(change: dict[str, Any], error: Any, says: str) -> None:
     with pytest.raises(error, match=says) as caught:
         CoxLoss(**{"X": GOOD[0], "time": GOOD[1], "event": GOOD[2]} | change)
-    assert isinstance(caught.value, zm.ZomirrorError)
+    assert isinstance(caught.value, zm.errors.ZomirrorError)
 
 
 @pytest.mark.parametrize("l1", [[], [0.1, 0.2], [0.1, 0.1], [-1.0], [np.nan]])
 def test_a_path_must_fall(l1: list[float]) -> None:
-    with pytest.raises(zm.ArgumentError, match="l1"):
+    with pytest.raises(zm.errors.ArgumentError, match="l1"):
         cox_path(CoxLoss(*GOOD), l1)
 
 
@@ -215,7 +215,7 @@ def test_a_path_must_fall(l1: list[float]) -> None:
     ],
 )
 def test_what_does_not_fit_is_said_with_the_remedy(call: Any, says: str) -> None:
-    with pytest.raises(zm.ZomirrorError, match=says):
+    with pytest.raises(zm.errors.ZomirrorError, match=says):
         call()
 
 
@@ -269,7 +269,7 @@ def test_the_stochastic_form_has_a_path_too() -> None:
 
 @pytest.mark.parametrize("patients", [1, 41])
 def test_a_sample_is_neither_one_patient_nor_more_than_all(patients: int) -> None:
-    with pytest.raises(zm.ArgumentError, match=r"2\.\.40"):
+    with pytest.raises(zm.errors.ArgumentError, match=r"2\.\.40"):
         SubsampledCox(CoxLoss(*GOOD), patients, 0)
 
 
@@ -301,7 +301,7 @@ def test_the_table_of_patients_is_read() -> None:
 
 @pytest.mark.parametrize("text", ["", ARFF.replace("t.tdm", "t"), ARFF.replace("7.5", "x"), ARFF.replace(",7.5", "")])
 def test_another_table_is_refused(text: str) -> None:
-    with pytest.raises(zm.DataError, match="expected"):
+    with pytest.raises(zm.errors.DataError, match="expected"):
         survival.parse(text)
 
 
@@ -312,7 +312,7 @@ def test_the_data_come_out_of_the_wheel_that_was_put_there(tmp_path: Path, monke
     content = path.read_bytes()
     made = Pip("scikit-survival", "0.28.0", path.name, len(content), hashlib.sha256(content).hexdigest())
     monkeypatch.setattr(survival, "_WHEEL", made)
-    with pytest.raises(zm.DataError, match="SHA-256"):
+    with pytest.raises(zm.errors.DataError, match="SHA-256"):
         survival.breast_cancer()
     monkeypatch.setattr(survival, "_SHA256", hashlib.sha256(ARFF.encode()).hexdigest())
     assert survival.breast_cancer().names[0] == "age"

@@ -10,7 +10,7 @@ import pytest
 import zomirror as zm
 from tests.conftest import PRESETS, sphere_function
 
-METHOD = zm.zo_ada_expmd(10)
+METHOD = zm.methods.zo_ada_expmd(10)
 
 
 def optimizer(**options: Any) -> zm.Optimizer:
@@ -20,7 +20,7 @@ def optimizer(**options: Any) -> zm.Optimizer:
 
 @pytest.mark.parametrize("method", PRESETS, ids=lambda m: f"{m.mirror}{m.step}")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_loop_of_the_docstring_is_minimize(method: zm.MirrorDescent, dtype: Any) -> None:
+def test_the_loop_of_the_docstring_is_minimize(method: zm.methods.MirrorDescent, dtype: Any) -> None:
     x0 = np.full(6, 0.25, dtype)
     opt = zm.Optimizer(x0, l1=0.1, l2=0.1, bounds=(0, 1), method=method, rng=7)
     while opt.nfev + len(opt.query) + 1 <= 150:
@@ -80,7 +80,7 @@ def test_x0_is_copied() -> None:
 @pytest.mark.parametrize("values", [np.ones(3), np.ones((11, 1)), ["a"] * 11, None, np.ones(11, complex)], ids=str)
 def test_a_wrong_answer_is_refused_and_nothing_is_lost(values: Any) -> None:
     opt, untouched = optimizer(), optimizer()
-    with pytest.raises(zm.OracleError, match="expected"):
+    with pytest.raises(zm.errors.OracleError, match="expected"):
         opt.tell(values)
     assert opt.nfev == 0
     for o in (opt, untouched):
@@ -112,7 +112,7 @@ def test_samples_name_the_draws_of_a_stochastic_function() -> None:
     assert opt.samples.tolist() == [*range(10), *range(10)]
     opt.tell(sphere_function(opt.ask()))
     assert opt.samples.tolist() == [*range(10, 20), *range(10, 20)]
-    with pytest.raises(zm.ArgumentError, match="expected stochastic=True"):
+    with pytest.raises(zm.errors.ArgumentError, match="expected stochastic=True"):
         _ = optimizer().samples
 
 
@@ -129,10 +129,12 @@ def test_the_closing_query_of_a_stochastic_run_has_a_draw_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", [zm.MirrorDescent, zm.zo_ada_expmd, "zo_ada_expmd", 3, zm.Entropy()], ids=lambda m: type(m).__name__
+    "method",
+    [zm.methods.MirrorDescent, zm.methods.zo_ada_expmd, "zo_ada_expmd", 3, zm.methods.Entropy()],
+    ids=lambda m: type(m).__name__,
 )
 def test_a_method_that_is_none_is_refused(method: Any) -> None:
-    with pytest.raises(zm.ArgumentTypeError, match="expected method to have init, ask and tell, got"):
+    with pytest.raises(zm.errors.ArgumentTypeError, match="expected method to have init, ask and tell, got"):
         optimizer(method=method)
 
 
@@ -142,7 +144,7 @@ def test_an_unknown_option_is_refused() -> None:
 
 
 def test_best_of_told_iterates() -> None:
-    opt = optimizer(returns="best", method=zm.zo_expmd(0.5, 3))
+    opt = optimizer(returns="best", method=zm.methods.zo_expmd(0.5, 3))
     measured = []
     for _ in range(20):
         opt.tell(sphere_function(opt.ask()))

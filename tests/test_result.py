@@ -25,7 +25,7 @@ def test_success_is_to_end_as_told() -> None:
 
 
 def test_a_result_reads_well() -> None:
-    result = zm.minimize(sphere_function, np.zeros(3), budget=100, method=zm.zo_ada_expmd(5), rng=0)
+    result = zm.minimize(sphere_function, np.zeros(3), budget=100, method=zm.methods.zo_ada_expmd(5), rng=0)
     assert "history" not in repr(result)
     assert result.success
     assert result.message == "the budget of queries is used up"
@@ -35,7 +35,7 @@ def test_a_result_reads_well() -> None:
 
 
 def test_history_is_arrays_of_one_length() -> None:
-    result = zm.minimize(sphere_function, np.zeros(3), l1=0.1, budget=100, method=zm.zo_ada_expmd(5), rng=0)
+    result = zm.minimize(sphere_function, np.zeros(3), l1=0.1, budget=100, method=zm.methods.zo_ada_expmd(5), rng=0)
     columns = [getattr(result.history, name) for name in ("nfev", "fun", "f", "eta", "stationarity", "nnz")]
     assert {column.shape for column in columns} == {(len(result.history),)}
     assert [column.dtype.kind for column in columns] == ["i", "f", "f", "f", "f", "i"]

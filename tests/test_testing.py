@@ -11,16 +11,16 @@ import pytest
 
 import zomirror as zm
 from tests.conftest import DIRECTIONS, ESTIMATORS, MIRRORS, STEP_RULES, phi_entropy, phi_euclidean
-from zomirror.arrays import Array, Values
-from zomirror.directions import Directions, Key, Rademacher
-from zomirror.estimator import Estimator
-from zomirror.mirror import MirrorMap
-from zomirror.query import Query
-from zomirror.step import StepRule
+from zomirror.methods.directions import Directions, Key, Rademacher
+from zomirror.methods.estimator import Estimator
+from zomirror.methods.mirror import MirrorMap
+from zomirror.methods.query import Query
+from zomirror.methods.step import StepRule
+from zomirror.numerics.arrays import Array, Values
 from zomirror.testing import check_directions, check_estimator, check_mirror_map, check_step_rule
 
 # What is traced of the core is traced by a few of the pieces: the others take the same paths.
-TRACED = (zm.PNorm(), zm.TwoPoint(5), zm.GroupMemory(3))
+TRACED = (zm.methods.PNorm(), zm.methods.TwoPoint(5), zm.methods.GroupMemory(3))
 
 
 def traced(piece: Any, *rest: Any) -> Any:
@@ -54,13 +54,13 @@ def test_step_rules_keep_their_contract(rule: StepRule, mirror: MirrorMap) -> No
 class Euclid:
     """A correct map to be broken one method at a time."""
 
-    def step(self, x: Array, g: Array, eta: float, h: zm.ElasticNet, box: zm.Box) -> Array:
-        return zm.Euclidean().step(x, g, eta, h, box)
+    def step(self, x: Array, g: Array, eta: float, h: zm.methods.ElasticNet, box: zm.methods.Box) -> Array:
+        return zm.methods.Euclidean().step(x, g, eta, h, box)
 
     def movement(self, x: Array, y: Array) -> float:
-        return zm.Euclidean().movement(x, y)
+        return zm.methods.Euclidean().movement(x, y)
 
-    def check(self, h: zm.ElasticNet, box: zm.Box) -> None:
+    def check(self, h: zm.methods.ElasticNet, box: zm.methods.Box) -> None:
         pass
 
 
@@ -68,16 +68,19 @@ def broken_map(**methods: Callable[..., Any]) -> Any:
     return type("Broken", (Euclid,), {name: staticmethod(method) for name, method in methods.items()})()
 
 
-def refuse_all(h: zm.ElasticNet, box: zm.Box) -> None:
-    raise zm.ArgumentError("nothing will do")
+def refuse_all(h: zm.methods.ElasticNet, box: zm.methods.Box) -> None:
+    raise zm.errors.ArgumentError("nothing will do")
 
 
-EUCLID = zm.Euclidean().step
+EUCLID = zm.methods.Euclidean().step
 BROKEN_MAPS: dict[str, tuple[Any, str]] = {
     "wrong dtype": (broken_map(step=lambda x, *rest: EUCLID(x, *rest).astype(np.float64)), "an array like x"),
     "gives x back": (broken_map(step=lambda x, *rest: x), "new array"),
     "random": (broken_map(step=lambda x, *rest: EUCLID(x, *rest) + np.random.default_rng().random()), "same bits"),
-    "leaves the box": (broken_map(step=lambda x, g, eta, h, box: EUCLID(x, g, eta, h, zm.Box())), "stay in the box"),
+    "leaves the box": (
+        broken_map(step=lambda x, g, eta, h, box: EUCLID(x, g, eta, h, zm.methods.Box())),
+        "stay in the box",
+    ),
     "forgets l1": (
         broken_map(step=lambda x, g, eta, h, box: EUCLID(x, g, eta, replace(h, l1=0.0), box)),
         "must minimise",
@@ -104,11 +107,11 @@ def test_broken_mirror_map_is_found(fault: str) -> None:
 
 def test_wrong_phi_is_found() -> None:
     with pytest.raises(AssertionError, match="must minimise"):
-        check_mirror_map(zm.Euclidean(), phi_entropy)
+        check_mirror_map(zm.methods.Euclidean(), phi_entropy)
 
 
 def test_inexact_zeros_are_found() -> None:
-    def step(x: Array, g: Array, eta: float, h: zm.ElasticNet, box: zm.Box) -> Array:
+    def step(x: Array, g: Array, eta: float, h: zm.methods.ElasticNet, box: zm.methods.Box) -> Array:
         y = EUCLID(x, g, eta, h, box)
         return y + np.asarray(1e-12, y.dtype) if h.l1 > 100 else y
 
@@ -161,12 +164,12 @@ class TwoPointWith:
     def __init__(self, fault: str) -> None:
         self.fault = fault
         self.asked = 0
-        self.base = zm.TwoPoint(5, radius=1e-3)
+        self.base = zm.methods.TwoPoint(5, radius=1e-3)
 
-    def init(self, problem: zm.Problem) -> Any:
+    def init(self, problem: zm.methods.Problem) -> Any:
         return {"dict": 1} if self.fault == "memory" else np.zeros(1)
 
-    def ask(self, memory: Any, problem: zm.Problem, x: Array, t: int, key: Key) -> Query:
+    def ask(self, memory: Any, problem: zm.methods.Problem, x: Array, t: int, key: Key) -> Query:
         self.asked += 1
         query = self.base.ask(None, problem, x, t + self.asked if self.fault == "ask" else t, key)
         if self.fault == "draws" and problem.stochastic:
@@ -177,7 +180,7 @@ class TwoPointWith:
             return replace(query, segments=(replace(first, first_sample=0), replace(second, first_sample=0)))
         return query
 
-    def tell(self, memory: Any, query: Query, values: Values) -> tuple[zm.Estimate, Any]:
+    def tell(self, memory: Any, query: Query, values: Values) -> tuple[zm.methods.Estimate, Any]:
         (f, g), _ = self.base.tell(None, query, values)
         assert g is not None
         if self.fault == "impure":
@@ -186,7 +189,7 @@ class TwoPointWith:
             g = g * g.dtype.type(1.3)
         if self.fault == "dtype":
             g = g.astype(np.float16)
-        return zm.Estimate(f + 1 if self.fault == "f" else f, g), memory
+        return zm.methods.Estimate(f + 1 if self.fault == "f" else f, g), memory
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from zomirror.arrays import Array, Indices
 from zomirror.errors import ArgumentError, ArgumentTypeError
+from zomirror.numerics.arrays import Array, Indices
 
 
 def number(name: str, value: object) -> float:

@@ -18,15 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.box import Box
 from zomirror.checks import choice, number, positive, positive_integer, seed_of, some, vector
-from zomirror.descent import Method
-from zomirror.durable import PathLike, stored_seed
+from zomirror.engine.durable import PathLike, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError
-from zomirror.minimize import minimize
-from zomirror.penalty import ElasticNet
-from zomirror.presets import recommended
-from zomirror.restart import Restarted
+from zomirror.methods.descent import Method
+from zomirror.methods.presets import recommended
+from zomirror.methods.restart import Restarted
+from zomirror.minimization import minimize
+from zomirror.problem import Box, ElasticNet
 from zomirror.result import Result
 
 Floats = NDArray[np.float64]

@@ -10,21 +10,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array, Values, finite
-from zomirror.box import Box
 from zomirror.checks import choice, nonnegative, positive_integer, seed_of, some, vector
-from zomirror.descent import Keeper, Kept, Method, Retreating, State
-from zomirror.directions import key_of, uniform
-from zomirror.durable import PathLike, RunLedger, open_run, resume, stored_seed
+from zomirror.engine.durable import PathLike, RunLedger, open_run, resume, stored_seed
+from zomirror.engine.oracle import checked_values, nonfinite_rows
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
-from zomirror.oracle import checked_values, nonfinite_rows
-from zomirror.penalty import ElasticNet
-from zomirror.presets import recommended
-from zomirror.problem import Problem
-from zomirror.query import Query, Segment
+from zomirror.methods.descent import Keeper, Kept, Method, Retreating, State
+from zomirror.methods.directions import key_of, uniform
+from zomirror.methods.presets import recommended
+from zomirror.methods.query import Query, Segment
+from zomirror.numerics.arrays import Array, Values, finite
+from zomirror.problem import Box, ElasticNet, Problem
 from zomirror.result import History, Intermediate, Result, Status
 from zomirror.runs.directory import RunDirectory
-from zomirror.snapshot import Arrays, pack, unpack
+from zomirror.runs.snapshot import Arrays, pack, unpack
 
 RETURNS = ("last", "best", "random")
 

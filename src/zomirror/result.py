@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array
+from zomirror.numerics.arrays import Array
 
 
 class Status(Enum):

@@ -18,16 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array, Values
-from zomirror.box import Box
-from zomirror.directions import Directions, Key, key_of
 from zomirror.errors import ArgumentError
-from zomirror.estimator import Estimator
-from zomirror.mirror import Euclidean, MirrorMap
-from zomirror.penalty import ElasticNet
-from zomirror.problem import Problem
-from zomirror.query import Query
-from zomirror.step import StepRule
+from zomirror.methods.directions import Directions, Key, key_of
+from zomirror.methods.estimator import Estimator
+from zomirror.methods.mirror import Euclidean, MirrorMap
+from zomirror.methods.query import Query
+from zomirror.methods.step import StepRule
+from zomirror.numerics.arrays import Array, Values
+from zomirror.problem import Box, ElasticNet, Problem
 
 STANDARD_ERRORS = 4.5
 """How far a mean may lie from its expectation: among the hundreds compared here, honest ones stay below."""

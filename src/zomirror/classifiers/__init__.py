@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from zomirror.classifiers.command import Command, CommandFunction, command_classifier, command_function
+from zomirror.classifiers.command.program import Command, CommandFunction, command_classifier, command_function
 from zomirror.classifiers.function import Function
-from zomirror.classifiers.http import Http, http_classifier
+from zomirror.classifiers.http.server_model import Http, http_classifier
 from zomirror.classifiers.onnx import Onnx, onnx_classifier
 from zomirror.classifiers.protocol import Classifier, Stepped, radius_hint
 from zomirror.classifiers.sklearn import Sklearn, is_estimator

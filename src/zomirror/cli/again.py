@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from zomirror.engine.interrupt import stop_on_signal
 from zomirror.errors import ArgumentError, DataError
-from zomirror.runs.interrupt import stop_on_signal
 
 NAME = "command.json"
 FORMAT = "zomirror command 1"

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from zomirror.attack import Attack
     from zomirror.contrast import Explanation
+    from zomirror.contrast.adversarial import Attack
     from zomirror.contrast.candidate import Glimpse
 
 
@@ -69,7 +69,7 @@ class Asked:
 
     def attack(self, given: Input, *, show: bool, run_dir: Path | None = None, look: Callable[[], None]) -> Attack:
         """The adversarial input of one input; the rest as for an explanation."""
-        from zomirror.attack import Attack, attack
+        from zomirror.contrast.adversarial import Attack, attack
 
         with self._watched(f"attack on {given.name}", look, show=show) as watch:
             x0 = self._normalised(given.x)

@@ -37,7 +37,7 @@ from zomirror.cli.work import Work, begin
 from zomirror.result import Status
 
 if TYPE_CHECKING:
-    from zomirror.attack import Attack
+    from zomirror.contrast.adversarial import Attack
 
 
 def attack(

@@ -141,7 +141,7 @@ def explain(
 
 def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:
     """The answer in words, and a line for each explanation."""
-    from zomirror.contrast.picture import counted
+    from zomirror.drawing.picture import counted
     from zomirror.report.words import answer
 
     say(f"{name}: {answer(explained)}.")

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from zomirror import presets
 from zomirror.cli.again import Kept, stoppable
 from zomirror.cli.model import load_object
 from zomirror.cli.options import L1, L2, Json, Quiet, RunDir, Seed, Workers, pair, repeated, workers_of
 from zomirror.cli.progress import meter
 from zomirror.cli.show import say, say_json
 from zomirror.errors import ArgumentError, DataError
-from zomirror.minimize import minimize as minimise
+from zomirror.methods import presets
+from zomirror.minimization import minimize as minimise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zomirror.descent import MirrorDescent
+    from zomirror.methods.descent import MirrorDescent
     from zomirror.result import Intermediate, Result
 
 

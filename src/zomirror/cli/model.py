@@ -62,7 +62,7 @@ def load_model(text: str, access: Access | None = None) -> Model:
 
 
 def _remote(url: str, access: Access) -> Model:
-    from zomirror.classifiers.http import http_classifier
+    from zomirror.classifiers.http.server_model import http_classifier
 
     found = http_classifier(url, model=access.remote_model, token_env=access.token_env, batch_rows=access.batch_rows)
     return Model(public(url), found, _known(found.shape[1:] if found.shape else None))

@@ -16,9 +16,9 @@ from zomirror.cli.show import say, say_json, table, warn
 from zomirror.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from zomirror.experiments.check import Compared
-    from zomirror.experiments.runner import Work
-    from zomirror.experiments.studies import Report
+    from zomirror.paper.reference import Compared
+    from zomirror.paper.runner import Work
+    from zomirror.paper.studies import Report
 
 
 class Which(StrEnum):
@@ -55,8 +55,9 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Repeat the paper's experiments; the same command goes on where it was, and computes nothing twice."""
-    from zomirror.experiments import check, runner, studies
-    from zomirror.experiments.settings import ALGORITHMS, Algorithm
+    from zomirror.paper import reference as check
+    from zomirror.paper import runner, studies
+    from zomirror.paper.settings import ALGORITHMS, Algorithm
 
     if list_:
         _list(per_class=images_per_class, json=json)
@@ -93,9 +94,9 @@ def reproduce(
 
 
 def _list(*, per_class: int, json: bool) -> None:
-    from zomirror.experiments.pictures import CLASSES
-    from zomirror.experiments.settings import ALGORITHMS, KINDS
-    from zomirror.experiments.studies import STUDIES
+    from zomirror.paper.images import CLASSES
+    from zomirror.paper.settings import ALGORITHMS, KINDS
+    from zomirror.paper.studies import STUDIES
 
     runs = per_class * CLASSES * len(KINDS) * len(ALGORITHMS)
     if json:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from zomirror.attack import Attack
     from zomirror.contrast import Explanation
+    from zomirror.contrast.adversarial import Attack
 
 
 class Saved:
@@ -48,7 +48,7 @@ class Saved:
     def overview(self, all_: Sequence[Explanation]) -> None:
         """One picture of the explanations of several inputs."""
         if len({one.x0.tobytes() for one in all_}) > 1:
-            from zomirror.contrast.plot import plot_grid
+            from zomirror.drawing.plot import plot_grid
 
             self._draw(self.folder / "overview.png", plot_grid(all_))
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from zomirror.cli.asked import Asked
 from zomirror.cli.inputs import Input
+from zomirror.engine.interrupt import stop_on_signal
 from zomirror.parallel import spread
-from zomirror.runs.interrupt import stop_on_signal
 
 Wanted = tuple[Input, str, Path | None]
 """An input, what is wanted of it (PP, PN or attack), and the directory of its run."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from zomirror.contrast.stored import plain
+from zomirror.contrast.explanation_json import plain
 
 
 def say(text: str = "") -> None:

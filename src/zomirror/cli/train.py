@@ -28,7 +28,7 @@ def train(
     json: Json = False,
 ) -> None:
     """Train a network as the bundled ones were, going on from the last checkpoint (needs the extra `torch`)."""
-    from zomirror.training import train as train_network
+    from zomirror.paper.training import train as train_network
 
     out.mkdir(parents=True, exist_ok=True)
     trained = train_network(name.value, seed=seed, epochs=epochs, output=out)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from zomirror.arrays import Array
 from zomirror.contrast.explanation import Explanation
+from zomirror.contrast.options import Wanted
 from zomirror.contrast.progress import Found, Progress
-from zomirror.contrast.wanted import Wanted
-from zomirror.oracle import Ledger
+from zomirror.engine.oracle import Ledger
+from zomirror.numerics.arrays import Array
 from zomirror.result import Status
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zomirror.arrays import Array
-from zomirror.penalty import ElasticNet
+from zomirror.numerics.arrays import Array
+from zomirror.problem import ElasticNet
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from zomirror.classifiers import Classifier
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.setting import Setting
-from zomirror.contrast.wanted import Wanted
-from zomirror.durable import TRAJECTORY, PathLike, RunLedger, stable_repr
+from zomirror.contrast.options import Wanted
+from zomirror.engine.durable import TRAJECTORY, PathLike, RunLedger, stable_repr
+from zomirror.engine.oracle import MemoryLedger
 from zomirror.errors import DataError, RunError
-from zomirror.grouped import GroupMemory
-from zomirror.oracle import MemoryLedger
+from zomirror.features.vector import Setting
+from zomirror.methods.group_memory import GroupMemory
 from zomirror.runs.directory import RunDirectory
 from zomirror.runs.group import RunGroup
-from zomirror.runs.inspect import inspect
+from zomirror.runs.inspection import inspect
 from zomirror.runs.wide import carried
 
 SEARCH = 6

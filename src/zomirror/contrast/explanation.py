@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array
-from zomirror.contrast.picture import counted
-from zomirror.contrast.stored import dumps, loads
+from zomirror.contrast.explanation_json import dumps, loads
+from zomirror.drawing.picture import counted
 from zomirror.errors import ArgumentError, ArgumentTypeError
+from zomirror.numerics.arrays import Array
 from zomirror.result import History, Status
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Explanation:
 
     def plot(self, **options: Any) -> Figure:
         """The input, the PP or PN, what the model saw and its scores, as a matplotlib Figure."""
-        from zomirror.contrast.plot import plot  # matplotlib is loaded only by those who draw
+        from zomirror.drawing.plot import plot  # matplotlib is loaded only by those who draw
 
         return plot(self, **options)
 
@@ -133,7 +133,7 @@ class Explanation:
 
 def as_html(picture: Figure, words: str) -> str:
     """A picture and what it shows, for a notebook."""
-    from zomirror.contrast.plot import data_uri
+    from zomirror.drawing.plot import data_uri
 
     return f'<figure><img alt="{escape(words)}" src="{data_uri(picture)}"><p>{escape(words)}</p></figure>'
 

@@ -13,11 +13,11 @@ from zomirror.checks import positive_integer, seed_of
 from zomirror.classifiers import as_classifier
 from zomirror.contrast.durable import Shelf, asked
 from zomirror.contrast.explanation import Explanation
+from zomirror.contrast.options import Wanted
 from zomirror.contrast.progress import Callback
 from zomirror.contrast.searches import Failed, Task, explain_all
 from zomirror.contrast.spread import explain_spread
-from zomirror.contrast.wanted import Wanted
-from zomirror.durable import PathLike, stored_seed
+from zomirror.engine.durable import PathLike, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 from zomirror.parallel import Workers
 from zomirror.runs.group import RunGroup

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.arrays import Array
 from zomirror.contrast.candidate import Candidate, Glimpse, Goal
-from zomirror.contrast.engine import Scores
-from zomirror.contrast.setting import Setting
-from zomirror.descent import Method
-from zomirror.losses import Hinge, Loss, Softplus, change_margin, keep_margin
-from zomirror.penalty import ElasticNet
+from zomirror.contrast.driver import Scores
+from zomirror.contrast.loss import Hinge, Loss, Softplus, change_margin, keep_margin
+from zomirror.features.vector import Setting
+from zomirror.methods.descent import Method
+from zomirror.numerics.arrays import Array
+from zomirror.problem import ElasticNet
 from zomirror.result import History, Status
 
 Callback = Callable[[Glimpse], object]

@@ -12,18 +12,18 @@ import numpy as np
 from zomirror.checks import positive_integer
 from zomirror.classifiers import Classifier, radius_hint
 from zomirror.contrast.answer import answer
+from zomirror.contrast.driver import Interrupted, Search, run_many
 from zomirror.contrast.durable import ReplyLedger, Shelf, configuration
-from zomirror.contrast.engine import Interrupted, Search, run_many
 from zomirror.contrast.explanation import Explanation
+from zomirror.contrast.options import Wanted
 from zomirror.contrast.progress import Callback, Found, Progress
-from zomirror.contrast.search import found
-from zomirror.contrast.search import search as search_for
-from zomirror.contrast.setting import Setting
-from zomirror.contrast.wanted import Wanted
+from zomirror.contrast.search.explain_search import found
+from zomirror.contrast.search.explain_search import search as search_for
+from zomirror.engine.interrupt import stop_on_signal
+from zomirror.engine.oracle import Ledger, MemoryLedger
 from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError, ZomirrorError
-from zomirror.oracle import Ledger, MemoryLedger
+from zomirror.features.vector import Setting
 from zomirror.result import Status
-from zomirror.runs.interrupt import stop_on_signal
 
 
 @dataclass(frozen=True, slots=True, eq=False)

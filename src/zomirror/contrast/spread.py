@@ -10,12 +10,12 @@ from pathlib import Path
 from zomirror.classifiers import Classifier
 from zomirror.contrast.durable import Shelf
 from zomirror.contrast.explanation import Explanation
+from zomirror.contrast.options import Wanted
 from zomirror.contrast.searches import EXPLAIN, Failed, Task, account, explain_all, given_up, unbegun
-from zomirror.contrast.setting import Setting
-from zomirror.contrast.wanted import Wanted
+from zomirror.engine.interrupt import stop_on_signal
 from zomirror.errors import WorkerError
+from zomirror.features.vector import Setting
 from zomirror.parallel import Workers, spread
-from zomirror.runs.interrupt import stop_on_signal
 
 Given = tuple[int, Setting, int]
 

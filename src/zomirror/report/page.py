@@ -18,7 +18,7 @@ import zomirror
 from zomirror.contrast import Explanation
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.report.chart import Bar, Convergence, bars, convergence
-from zomirror.report.picture import Panels, panels, picture
+from zomirror.report.panels import Panels, panels, picture
 from zomirror.report.words import answer, feature_name, largest_features
 
 MOST_CLASSES = 12

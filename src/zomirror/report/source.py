@@ -8,9 +8,9 @@ from pathlib import Path
 
 from zomirror.contrast import Explanation
 from zomirror.errors import ArgumentError, DataError, RunError
-from zomirror.runs import config as configs
+from zomirror.runs import configuration as configs
 from zomirror.runs import list_runs
-from zomirror.runs import result as results
+from zomirror.runs import stored_result as results
 from zomirror.runs.folder import Folder, check_path
 
 MAX_BYTES = 1 << 28

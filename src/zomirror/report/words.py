@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from zomirror.contrast import Explanation
-from zomirror.contrast.picture import Pixels, counted
-from zomirror.report.picture import picture
+from zomirror.drawing.picture import Pixels, counted
+from zomirror.report.panels import picture
 
 _ROWS, _COLUMNS = ("upper", "middle", "lower"), ("left", "centre", "right")
 _PLACES = {"middle centre": "centre", "upper centre": "top", "lower centre": "bottom"}

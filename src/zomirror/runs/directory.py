@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from zomirror.errors import RunError
 from zomirror.runs import checkpoint as checkpoints
-from zomirror.runs import config as configs
-from zomirror.runs import result as results
+from zomirror.runs import configuration as configs
+from zomirror.runs import stored_result as results
 from zomirror.runs.checkpoint import Checkpoint
-from zomirror.runs.config import read_journal
+from zomirror.runs.configuration import read_journal
 from zomirror.runs.folder import Folder, check_path
 from zomirror.runs.journal import Journal, Pace
 from zomirror.runs.lock import Lock
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from zomirror.runs.config import Config
+    from zomirror.runs.configuration import Config
     from zomirror.runs.document import Json
-    from zomirror.runs.result import Stored
     from zomirror.runs.scan import Scan
+    from zomirror.runs.stored_result import Stored
 
 _SELDOM = 5.0  # seconds between checkpoints, at least
 _SHARE = 100  # and at most this part of the time is spent on them

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from zomirror.errors import RunError
-from zomirror.runs import config as configs
-from zomirror.runs import result as results
+from zomirror.runs import configuration as configs
+from zomirror.runs import stored_result as results
 from zomirror.runs.directory import RunDirectory
 from zomirror.runs.folder import Folder, check_name, check_path
 from zomirror.runs.journal import Pace
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from zomirror.runs.config import Config
-    from zomirror.runs.result import Stored
+    from zomirror.runs.configuration import Config
+    from zomirror.runs.stored_result import Stored
 
 
 class RunGroup:

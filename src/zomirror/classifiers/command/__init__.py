@@ -1,0 +1,1 @@
+"""Programs as models: a child process, its framing, the adapter."""

@@ -1,0 +1,171 @@
+"""A program that is asked over its pipes, and that never outlives its deadline: neither it nor its children.
+
+It runs without a shell, in a session of its own, with the environment variables that are allowed. It is read
+and written at once, so that no full pipe can stop both sides. Its whole process group is ended while its leader
+is not yet reaped, so that the number of the group cannot have passed to anybody else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+import weakref
+from typing import TYPE_CHECKING
+
+from zomirror.classifiers.protocol import MalformedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from zomirror.classifiers.command.framing import Answer
+
+_PIPE = 2**16
+_WORDS = 2000
+_GRACE = 1.0
+
+
+class DiedError(Exception):
+    """The program ended, or closed its stdout, when it should not have."""
+
+
+class Child:
+    """One running program; its pipes are used by one thread at a time."""
+
+    __slots__ = ("__weakref__", "_end", "_process", "_words", "owner")
+
+    def __init__(self, args: Sequence[str], environment: Mapping[str, str], cwd: str | None) -> None:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(  # noqa: S603
+            list(args),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            bufsize=0,
+            env=dict(environment),
+            cwd=cwd,
+            start_new_session=True,
+        )
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            os.set_blocking(stream.fileno(), False)  # type: ignore[union-attr]
+        self._words = b""
+        self.owner = os.getpid()
+        self._end = weakref.finalize(self, _end, self._process, self.owner)
+
+    def exchange(self, message: bytes, answer: Answer, until: float, *, last: bool) -> None:
+        """Write `message` and read until `answer` is complete; if it is the `last`, until the program has ended.
+
+        TimeoutError, DiedError or MalformedError say why that did not happen; then the program must be ended.
+        """
+        process = self._process
+        unsent = memoryview(message)
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)  # type: ignore[arg-type]
+            selector.register(process.stderr, selectors.EVENT_READ)  # type: ignore[arg-type]
+            self._refuse_early(selector)
+            selector.register(process.stdin, selectors.EVENT_WRITE)  # type: ignore[arg-type]
+            while not answer.complete or len(unsent) or (last and not self.ended()):
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                events = selector.select(min(left, 0.01 if answer.complete else 0.25))
+                for key, _ in events:
+                    if key.fileobj is process.stdin:
+                        unsent = self._write(unsent)
+                        if not unsent:
+                            selector.unregister(process.stdin)
+                            if last:
+                                process.stdin.close()
+                    elif not (data := os.read(key.fd, _PIPE)):
+                        selector.unregister(key.fileobj)
+                        if key.fileobj is process.stdout and not answer.complete:
+                            raise DiedError("it ended before it had answered")
+                    elif key.fileobj is process.stdout:
+                        answer.feed(data)
+                    else:
+                        self._words = (self._words + data)[-_WORDS:]
+                if not events and not answer.complete and self.ended():
+                    raise DiedError("it ended before it had answered")  # a child of its own may hold the pipe
+        if last and self.end() != 0:
+            raise DiedError("it answered, but ended with an error")
+
+    def _refuse_early(self, selector: selectors.BaseSelector) -> None:
+        """Refuse a program that is gone, or has already spoken: it would answer something else than is asked."""
+        for key, _ in selector.select(0):
+            data = os.read(key.fd, _PIPE)
+            if key.fileobj is self._process.stdout:
+                raise MalformedError("it wrote before it was asked") if data else DiedError("it ended by itself")
+            self._words = (self._words + data)[-_WORDS:]
+            if not data:
+                selector.unregister(key.fileobj)
+
+    def hear_out(self) -> None:
+        """Read what a program that is going has left on stderr, and let it end: for a second, no longer."""
+        until = time.monotonic() + _GRACE
+        while self._end.alive and time.monotonic() < until:
+            gone = self.ended()  # asked first: all that it wrote is then in the pipe
+            data = b""
+            with contextlib.suppress(BlockingIOError):
+                data = os.read(self._process.stderr.fileno(), _PIPE)  # type: ignore[union-attr]
+            self._words = (self._words + data)[-_WORDS:]
+            if gone and not data:
+                return
+            if not data:
+                time.sleep(0.01)
+
+    def _write(self, unsent: memoryview) -> memoryview:
+        """Write what the pipe takes; nothing is left for a program that reads no more."""
+        try:
+            return unsent[os.write(self._process.stdin.fileno(), unsent[:_PIPE]) :]  # type: ignore[union-attr]
+        except BrokenPipeError:
+            return unsent[:0]
+        except BlockingIOError:
+            return unsent
+
+    def ended(self) -> bool:
+        """Tell whether the program has ended, without reaping it."""
+        if self._process.returncode is not None:
+            return True
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def end(self) -> int | None:
+        """End the program and its process group, and return its exit status."""
+        self._end()
+        return self._process.returncode
+
+    def close(self) -> None:
+        """Let the program end by itself when its input ends, for a second, before it is ended."""
+        if self._end.alive:
+            self._process.stdin.close()  # type: ignore[union-attr]
+            until = time.monotonic() + _GRACE
+            while not self.ended() and time.monotonic() < until:
+                time.sleep(0.01)
+        self.end()
+
+    def last_words(self) -> str:
+        """Return how it ended and what it wrote to stderr last, ready to be shown."""
+        code = self._process.returncode
+        if code is None:
+            how = "it did not end"
+        else:
+            how = f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+        text = " ".join(self._words.decode("utf-8", "replace").split())[-500:]
+        shown = "".join(c if c.isprintable() else "?" for c in text)
+        return f"{how}; its last words: {shown}" if shown else how
+
+
+def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+    """End a program with its whole process group, then reap it; the parent of a fork only."""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    if os.getpid() != owner or process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(5.0)

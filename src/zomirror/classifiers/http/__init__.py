@@ -1,0 +1,1 @@
+"""Models behind HTTP: transport with deadlines, payload formats, the adapter."""

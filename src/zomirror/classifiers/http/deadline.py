@@ -1,0 +1,187 @@
+"""One exchange over urllib3 that cannot last longer, nor read more, than it is allowed to.
+
+urllib3's timeouts start anew at every read, so that a server that sends a byte now and then is never cut off.
+Here the connection's reads and writes pass through a socket timeout that shrinks to the deadline, and a count.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import math
+import time
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ProxyError, SSLError
+
+from zomirror.classifiers.http.reply import Failure, Reply
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Mapping
+
+    from urllib3 import HTTPConnectionPool
+
+_CONNECT_SECONDS = 10.0
+_HEADER_BYTES = 2**18
+
+
+class _TooLargeError(Exception):
+    """More was sent than is read; not an OSError, so that urllib3 hands it on as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    until: float
+    max_bytes: int
+
+    def left(self) -> float:
+        """Return the seconds left, or raise TimeoutError."""
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+_limit: ContextVar[_Limit] = ContextVar("limit of the exchange under way")
+
+
+class _Reader(io.RawIOBase):
+    """Reads a socket until the deadline, and no more than allowed."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._file = sock.makefile("rb", buffering=0)  # holds the socket open as long as the response is read
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        limit = _limit.get()
+        self._sock.settimeout(limit.left())
+        got = self._file.readinto(buffer)
+        self._count += got or 0
+        if self._count > limit.max_bytes + _HEADER_BYTES:
+            raise _TooLargeError
+        return got
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """A response whose status line, headers and body all come through a _Reader."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp.close()
+        self.fp = io.BufferedReader(_Reader(sock))
+
+
+class _Plain(HTTPConnection):
+    response_class = _Response
+
+    def send(self, data: Any) -> None:
+        _before_write(self)
+        super().send(data)
+
+
+class _Tls(HTTPSConnection):
+    response_class = _Response
+
+    def send(self, data: Any) -> None:
+        _before_write(self)
+        super().send(data)
+
+
+def _before_write(connection: HTTPConnection) -> None:
+    if connection.sock is None:
+        connection.connect()
+    connection.sock.settimeout(_limit.get().left())
+
+
+def open_pool(url: str, connections: int, ca_file: str | None, proxy: str | None) -> HTTPConnectionPool:
+    """Return the connections to the host of `url`; certificates are verified, there is no way around it."""
+    parts = urlsplit(url)
+    secure = parts.scheme == "https"
+    options: dict[str, Any] = {"maxsize": connections, "block": True, "retries": False}
+    if secure:
+        options |= {"cert_reqs": "CERT_REQUIRED", "ca_certs": ca_file}
+    pool: HTTPConnectionPool
+    if proxy is not None:
+        pool = urllib3.ProxyManager(proxy, num_pools=1, **options).connection_from_url(url)
+    elif secure:
+        pool = urllib3.HTTPSConnectionPool(str(parts.hostname), parts.port, **options)
+    else:
+        pool = urllib3.HTTPConnectionPool(str(parts.hostname), parts.port, **options)
+    pool.ConnectionCls = _Tls if pool.scheme == "https" else _Plain
+    return pool
+
+
+def exchange(
+    pool: HTTPConnectionPool,
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes | None,
+    until: float,
+    max_bytes: int,
+) -> Reply | Failure:
+    """Send one request and read the whole answer; what goes wrong is told, not raised."""
+    limit = _Limit(until, max_bytes)
+    token = _limit.set(limit)
+    response = None
+    try:
+        left = limit.left()
+        response = pool.urlopen(
+            method,
+            url,
+            body=body,
+            headers=dict(headers),
+            retries=False,
+            redirect=False,
+            assert_same_host=False,  # a proxy is asked for the whole URL; nothing is ever followed
+            timeout=urllib3.Timeout(connect=min(_CONNECT_SECONDS, left), read=left),
+            pool_timeout=math.ceil(left),
+            preload_content=False,
+            decode_content=False,
+        )
+        content = bytearray()
+        for chunk in response.stream(2**16, decode_content=False):
+            content += chunk
+            if len(content) > max_bytes:
+                raise _TooLargeError
+        response.release_conn()
+        found = {name.lower(): value for name, value in response.headers.items()}
+        return Reply(response.status, found, bytes(content))
+    except _TooLargeError:
+        return Failure(f"the answer has more than {max_bytes} bytes, raise max_bytes to allow it", again=False)
+    except (HTTPError, http.client.HTTPException, OSError, ValueError) as error:
+        if time.monotonic() >= until:
+            return Failure("the answer was not complete in time", again=False)
+        return _told(error)
+    finally:
+        if response is not None:
+            response.close()  # no effect on a connection that went back whole
+            response.release_conn()
+        _limit.reset(token)
+
+
+def _told(error: Exception) -> Failure:
+    """Return in a sentence what went wrong, and whether it may go better another time."""
+    if isinstance(error, SSLError):
+        return Failure(f"the connection is not secure ({error}); ca_file names a certificate to trust", again=False)
+    if isinstance(error, ProxyError):
+        return Failure(f"the proxy failed ({error})", again=True)
+    if isinstance(error, (NewConnectionError, ConnectTimeoutError)):
+        return Failure(f"the connection failed ({error})", again=True)
+    if isinstance(error, ProtocolError):
+        return Failure(f"the connection broke ({error})", again=True)
+    return Failure(f"{type(error).__name__} ({error})", again=False)

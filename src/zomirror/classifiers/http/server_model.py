@@ -1,0 +1,262 @@
+"""A model behind HTTP as a classifier."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from zomirror.checks import choice, positive_integer
+from zomirror.classifiers.http.payload import OpenInference, Payload, PlainJson, load
+from zomirror.classifiers.http.transport import Endpoint
+from zomirror.classifiers.protocol import MalformedError, ask, check_batch_rows, check_scores, join
+from zomirror.engine.resend import send_again
+from zomirror.errors import ArgumentError, OracleError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zomirror.classifiers.http.reply import Reply
+
+Tensor = tuple[str, str, tuple[int | None, ...] | None]
+"""Name, datatype and shape (None: any) of a tensor."""
+Encoding = Literal["auto", "binary", "json"]
+_NOT_BINARY = (400, 415, 422)  # what servers that do not know binary tensors answer to one
+
+
+def http_classifier(
+    url: str,
+    *,
+    model: str | None = None,
+    version: str | None = None,
+    input: str | None = None,  # noqa: A002
+    output: str | None = None,
+    datatype: str | None = None,
+    encoding: Encoding = "auto",
+    rows: str = "instances",
+    scores: str = "predictions",
+    batch_rows: int | None = None,
+    concurrency: int = 1,
+    token_env: str | None = None,
+    header_env: Mapping[str, str] | None = None,
+    timeout: float = 60.0,
+    retries: int = 4,
+    max_bytes: int = 2**24,
+    ca_file: str | None = None,
+    proxy: str | None = None,
+    rng: int | None = None,
+    on_send: Callable[[int], None] | None = None,
+) -> Http:
+    """Return the classifier that a server offers.
+
+    With `model`, the server at `url` speaks the Open Inference Protocol, version 2. Names, type and shape of
+    its tensors are asked for (which costs no query), unless `input` names the input. Tensors travel as binary;
+    with encoding "auto" a server that refuses the first of them is asked in JSON from then on.
+
+    Without `model`, `url` takes {rows: [...]} and answers {scores: [...]}: see PlainJson.
+
+    A batch is cut into requests of `batch_rows` rows, of which `concurrency` are under way at once. `timeout`
+    holds for each request with its retries and waits. Secrets are named, not given: `token_env` is the
+    environment variable with a bearer token, and header_env={"X-Api-Key": "MY_KEY"} sends $MY_KEY.
+    `on_send(n)` is called before n rows are sent, once for every attempt, never by two threads at once; what
+    it raises ends the batch.
+    """
+    positive_integer("concurrency", concurrency)
+    endpoint = Endpoint(
+        url,
+        token_env=token_env,
+        header_env=tuple((header_env or {}).items()),
+        timeout=timeout,
+        retries=retries,
+        max_bytes=max_bytes,
+        connections=concurrency,
+        ca_file=ca_file,
+        proxy=proxy,
+        rng=rng,
+    )
+    make = partial(Http, endpoint, batch_rows=batch_rows, on_send=on_send)
+    if model is None:
+        return make(PlainJson(rows=rows, scores=scores), encoding="json")
+    payload = OpenInference(model, version, input or "input-0", datatype or "FP32", output)
+    if input is not None:
+        return make(payload, encoding=encoding)
+    described, shape = _described(endpoint, payload, datatype)
+    return make(described, encoding=encoding, shape=shape)
+
+
+class _Memory:
+    """What a classifier has learnt of its server, and the lock around its counting."""
+
+    __slots__ = ("binary", "lock")
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.lock = threading.Lock()
+        self.binary = {"auto": None, "binary": True, "json": False}[encoding]
+
+
+@dataclass(frozen=True, slots=True)
+class Http:
+    """Asks the server at `endpoint` by requests in the form of `payload`; made by http_classifier."""
+
+    endpoint: Endpoint
+    payload: Payload
+    encoding: Encoding = "auto"
+    shape: tuple[int | None, ...] | None = None
+    batch_rows: int | None = None
+    on_send: Callable[[int], None] | None = field(default=None, repr=False)
+    _memory: _Memory = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_batch_rows(self.batch_rows)
+        choice("encoding", self.encoding, ("auto", "binary", "json"))
+        if self.batch_rows is None and self.endpoint.connections > 1:
+            raise ArgumentError(
+                f"expected batch_rows for a concurrency of {self.endpoint.connections}, got None: "
+                "give the rows of one request"
+            )
+        object.__setattr__(self, "_memory", _Memory(self.encoding))
+
+    def __reduce__(self) -> tuple[type[Http], tuple[object, ...]]:
+        fields = (self.endpoint, self.payload, self.encoding, self.shape, self.batch_rows, self.on_send)
+        return Http, fields
+
+    def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
+        """Return the scores of `batch`."""
+        batch = np.asarray(batch)
+        if self.shape is not None and not _fits(batch.shape[1:], self.shape):
+            shown = ", ".join("any" if side is None else str(side) for side in self.shape[1:])
+            raise ArgumentError(
+                f"expected a batch of shape (n, {shown}), got {batch.shape}: "
+                "reshape the input to what the model was trained on"
+            )
+        rows, size = len(batch), self.batch_rows
+        if self.endpoint.connections == 1 or size is None or rows <= size:
+            return ask(self._answer, batch, size)
+        blocks = [batch[i : i + size] for i in range(0, rows, size)]
+        # The first goes alone when it must find out how the server wants to be asked.
+        known = [] if self._memory.binary is not None else [self._scores(blocks.pop(0))]
+        pool = ThreadPoolExecutor(self.endpoint.connections)
+        contexts = [copy_context() for _ in blocks]  # each thread knows whose batch it is
+        try:
+            return join(
+                known + list(pool.map(lambda context, block: context.run(self._scores, block), contexts, blocks))
+            )
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _scores(self, block: NDArray[Any]) -> NDArray[np.floating[Any]]:
+        return check_scores(self._answer(block), len(block))
+
+    def _answer(self, block: NDArray[Any]) -> object:
+        binary = self._memory.binary is not False
+        reply = self._send(block, binary=binary)
+        if self._memory.binary is None and reply.status in _NOT_BINARY:
+            binary, refused = False, reply
+            reply = self._send(block, binary=False, attempts=1)
+            if reply.status != 200:
+                reply = refused  # it was not the encoding, so the first complaint is the one to show
+        if reply.status != 200:
+            raise OracleError(_complaint(self.endpoint, reply))
+        self._memory.binary = binary
+        try:
+            return self.payload.decode(reply.headers, reply.body)
+        except MalformedError as error:
+            fault = str(error)
+        raise OracleError(f"the answer of {self.endpoint.url} cannot be read: {fault}{self.endpoint.quote(reply.body)}")
+
+    def _send(self, block: NDArray[Any], *, binary: bool, attempts: int = 0) -> Reply:
+        """The reply to the rows of `block`, which were sent so many times before."""
+        headers, body = self.payload.encode(block, binary=binary)
+        before = count(attempts)
+
+        def announce() -> None:
+            with self._memory.lock:
+                if next(before):
+                    send_again(len(block))
+                if self.on_send is not None:
+                    self.on_send(len(block))
+
+        return self.endpoint.send("POST", self.payload.path, headers=headers, body=body, before=announce)
+
+
+def _complaint(endpoint: Endpoint, reply: Reply) -> str:
+    """Return what a final status means, and what to do about it."""
+    remedies = {
+        301: "redirects are not followed, give the URL it leads to",
+        401: "check the token in the environment",
+        403: "check the token in the environment",
+        404: "check url, model and version",
+        413: "ask with smaller batch_rows",
+        500: "check that the input has the shape and type that the model expects; 500 is not tried again",
+    }
+    moved = 301 if 300 <= reply.status < 400 else reply.status
+    remedy = remedies.get(moved, "see what the server says")
+    return f"expected status 200 from {endpoint.url}, got {reply.status}: {remedy}{endpoint.quote(reply.body)}"
+
+
+def _fits(shape: tuple[int, ...], described: tuple[int | None, ...]) -> bool:
+    """Tell whether inputs of `shape` are what the server describes, with or without an axis for the rows."""
+    return any(
+        len(shape) == len(sides) and all(side in (None, got) for got, side in zip(shape, sides, strict=True))
+        for sides in (described[1:], described)
+    )
+
+
+def _described(
+    endpoint: Endpoint, payload: OpenInference, datatype: str | None
+) -> tuple[OpenInference, tuple[int | None, ...] | None]:
+    """Return `payload` with the names and types that the server tells of the model, and its input shape."""
+    reply = endpoint.send("GET", payload.metadata_path, headers={}, body=None, before=lambda: None)
+    if reply.status != 200:
+        raise OracleError(_complaint(endpoint, reply))
+    told = _tensors_of(endpoint, reply)
+    if isinstance(told, str):
+        raise OracleError(
+            f"the description of {payload.model!r} at {endpoint.url} cannot be used ({told}): "
+            f"give input= and output= instead{endpoint.quote(reply.body)}"
+        )
+    inputs, outputs = told
+    if len(inputs) > 1:
+        raise ArgumentError(f"expected a model with one input, got {[i[0] for i in inputs]}: serve one that has")
+    known = [name for name, _, _ in outputs]
+    if payload.output is None and len(known) > 1:
+        raise ArgumentError(f"expected a model with one output, got {known}: choose the scores with output=")
+    if payload.output is not None and known and payload.output not in known:
+        raise ArgumentError(f"expected output one of {known}, got {payload.output!r}: give one of them")
+    if payload.output is None and known:
+        payload = replace(payload, output=known[0])
+    if not inputs:  # some servers describe nothing
+        return payload, None
+    name, kind, shape = inputs[0]
+    return replace(payload, input=name, datatype=datatype or kind), shape
+
+
+def _tensors_of(endpoint: Endpoint, reply: Reply) -> tuple[list[Tensor], list[Tensor]] | str:
+    """Return the inputs and outputs in a description, or what is wrong with it."""
+    try:
+        metadata = load(reply.body)
+        inputs, outputs = _tensors(metadata, "inputs"), _tensors(metadata, "outputs")
+    except MalformedError as error:
+        return str(error)
+    repeats = endpoint.reveals(" ".join(f"{name} {kind}" for name, kind, _ in inputs + outputs))
+    return "it repeats a secret" if repeats else (inputs, outputs)
+
+
+def _tensors(metadata: Any, key: str) -> list[Tensor]:
+    """Return the tensors listed under `key`."""
+    listed = (metadata.get(key) or []) if isinstance(metadata, dict) else None
+    found = []
+    for one in listed if isinstance(listed, list) else [None]:
+        name, kind, shape = (one.get(k) for k in ("name", "datatype", "shape")) if isinstance(one, dict) else (0, 0, 0)
+        if not isinstance(name, str) or not isinstance(kind, str) or not 0 < len(name) < 200 or len(kind) > 20:
+            raise MalformedError(f"expected {key} with names and datatypes")
+        sides = [side if type(side) is int else -1 for side in shape] if isinstance(shape, list) else []
+        found.append((name, kind, tuple(side if side >= 0 else None for side in sides) or None))
+    return found

@@ -1,0 +1,243 @@
+"""One HTTP endpoint, asked with a deadline, a size limit and bounded retries; its secrets stay in the environment.
+
+The rules that every request obeys:
+
+- No redirect is followed, no netrc and no proxy variable is read, certificates are always verified.
+- Secrets are named by environment variable and read when a request is sent. They are sent over plain http to
+  this machine only. No message, repr or traceback of ours holds one: the frames that saw it are left before
+  anything is raised, and text of the server that repeats a piece of it is not shown.
+- `timeout` bounds a request with all its retries and waits, and the time is counted down at every read from
+  the socket, so that a server that answers one byte a second is cut off too. Only the look-up of a host's
+  name is left to the system.
+- `max_bytes` bounds what is read from the socket and what it decompresses to.
+- 429, 502, 503 and 504 are tried again after Retry-After (or a growing pause) plus jitter, as are connections
+  that are refused, reset or closed early. Everything else is final.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from zomirror.checks import positive, positive_integer
+from zomirror.classifiers.http.reply import Failure, Reply
+from zomirror.errors import ArgumentError, OracleError
+
+if TYPE_CHECKING:
+    from urllib3 import HTTPConnectionPool
+
+AGAIN = (429, 502, 503, 504)
+_PIECE = 8  # so many characters of a secret in a text are taken for the secret
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The server at `url` (scheme, host, port and prefix of the path) and how it is asked.
+
+    `token_env` names the variable with a bearer token; `header_env` pairs the names of further secret headers
+    with the variables that hold their values.
+    """
+
+    url: str
+    token_env: str | None = None
+    header_env: tuple[tuple[str, str], ...] = ()
+    timeout: float = 60.0
+    retries: int = 4
+    max_bytes: int = 2**24
+    connections: int = 1
+    ca_file: str | None = None
+    proxy: str | None = None
+    rng: int | None = None
+    _pool: HTTPConnectionPool = field(init=False, repr=False, compare=False)
+    _owner: int = field(init=False, repr=False, compare=False)
+    _jitter: np.random.Generator = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        scheme, host, _ = check_url("url", self.url)
+        positive("timeout", self.timeout)
+        positive_integer("max_bytes", self.max_bytes)
+        positive_integer("connections", self.connections)
+        if self.retries != 0:
+            positive_integer("retries", self.retries)
+        if self.proxy is not None:
+            check_url("proxy", self.proxy)
+        if self._variables() and scheme == "http" and (self.proxy is not None or not is_loopback(host)):
+            raise ArgumentError(
+                f"expected https for a request with a secret, got plain http to {host!r}: "
+                "use https, or ask a server on this machine without a proxy"
+            )
+        for name, variable in self._variables():
+            if not re.fullmatch(r"[A-Za-z0-9-]+", name):
+                raise ArgumentError(f"expected the name of a header, got {name!r}: letters, digits and dashes")
+            check_secret(variable)
+        object.__setattr__(self, "_jitter", np.random.default_rng(self.rng))
+        self._connect()
+
+    def __reduce__(self) -> tuple[type[Endpoint], tuple[object, ...]]:
+        fields = (self.url, self.token_env, self.header_env, self.timeout, self.retries, self.max_bytes)
+        return Endpoint, (*fields, self.connections, self.ca_file, self.proxy, self.rng)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        before: Callable[[], None],
+    ) -> Reply:
+        """Return the reply to one request, whose status may be any but those that are tried again.
+
+        `before` is called ahead of every attempt, and what it raises ends the request.
+        """
+        until = time.monotonic() + self.timeout
+        attempt = 0
+        while True:
+            before()
+            attempt += 1
+            reply = self._attempt(method, path, headers, body, until)
+            if isinstance(reply, Reply):
+                if reply.status not in AGAIN:
+                    return reply
+                failure = Failure(f"status {reply.status}{self.quote(reply.body)}", again=True)
+                pause = retry_after(reply.headers.get("retry-after"))
+            else:
+                failure, pause = reply, 0.0
+            pause += float(self._jitter.uniform(0.0, min(8.0, 0.25 * 2**attempt)))
+            left = until - time.monotonic()
+            if not failure.again or attempt > self.retries or pause >= left:
+                waited = f", and {pause:.1f} s of waiting do not fit" if failure.again and pause >= left > 0 else ""
+                raise OracleError(
+                    f"no answer from {self.url} in {attempt} {'attempt' if attempt == 1 else 'attempts'} "
+                    f"({self.timeout:g} s allowed{waited}): {failure.reason}"
+                )
+            time.sleep(pause)
+
+    def quote(self, body: bytes) -> str:
+        """Return how the answer begins, ready to be shown: printable, short, and nothing that holds a secret."""
+        text = " ".join(body[:2000].decode("utf-8", "replace").split())
+        if not text:
+            return ""
+        if self.reveals(text):
+            return "; the server's words are not shown, as they repeat a secret"
+        shown = "".join(c if c.isprintable() else "?" for c in text[:300])
+        return f"; the server says: {shown}"
+
+    def reveals(self, text: str) -> bool:
+        """Tell whether `text` holds a secret of this endpoint, or a piece of one."""
+        for _, variable in self._variables():
+            secret = os.environ.get(variable, "")
+            if secret and any(secret[i : i + _PIECE] in text for i in range(max(1, len(secret) - _PIECE + 1))):
+                return True
+        return False
+
+    def _connect(self) -> None:
+        from zomirror.classifiers.http.deadline import open_pool  # urllib3 is imported by those who use it
+
+        object.__setattr__(self, "_pool", open_pool(self.url, self.connections, self.ca_file, self.proxy))
+        object.__setattr__(self, "_owner", os.getpid())
+
+    def _variables(self) -> tuple[tuple[str, str], ...]:
+        bearer = () if self.token_env is None else (("Authorization", self.token_env),)
+        return (*bearer, *self.header_env)
+
+    def _attempt(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, until: float
+    ) -> Reply | Failure:
+        """Ask once. Nothing but the signals of the interpreter is raised: the frames here hold the secrets."""
+        from zomirror.classifiers.http.deadline import exchange
+
+        sent = {"Accept-Encoding": "identity", **headers}
+        for name, variable in self._variables():
+            value = os.environ.get(variable)
+            if value is None:
+                return Failure(f"the environment variable {variable} is not set any more", again=False)
+            sent[name] = f"Bearer {value}" if (name, variable) == ("Authorization", self.token_env) else value
+        if self._owner != os.getpid():
+            self._connect()  # two processes must not talk over one connection
+        parts = urlsplit(self.url)
+        url = f"{parts.path.rstrip('/')}{path}"
+        if self.proxy is not None and parts.scheme == "http":
+            url = f"http://{parts.netloc}{url}"  # such a proxy is asked for the whole; https goes through a tunnel
+        answer = exchange(self._pool, method, url or "/", sent, body, until, self.max_bytes)
+        if not isinstance(answer, Reply):
+            hidden = self.reveals(answer.reason)
+            return Failure("the connection failed", answer.again) if hidden else answer
+        return decompress(answer, self.max_bytes)
+
+
+def decompress(reply: Reply, max_bytes: int) -> Reply | Failure:
+    """Undo the compression that was not asked for, never past `max_bytes`."""
+    encoding = reply.headers.get("content-encoding", "identity").strip().lower()
+    if encoding == "identity":
+        return reply
+    if encoding not in ("gzip", "x-gzip"):
+        return Failure("the answer is compressed, though identity was asked for", again=False)
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        body = inflate.decompress(reply.body, max_bytes + 1)
+    except zlib.error:
+        return Failure("the answer is said to be gzip and is not", again=False)
+    if len(body) > max_bytes:
+        return Failure(f"the answer has more than {max_bytes} bytes, raise max_bytes to allow it", again=False)
+    if not inflate.eof:
+        return Failure("the compressed answer ends too early", again=True)
+    return Reply(reply.status, reply.headers, body)
+
+
+def retry_after(value: str | None) -> float:
+    """Return the seconds that a Retry-After header asks for; 0 if it says nothing that can be understood."""
+    value = (value or "").strip()
+    if re.fullmatch(r"\d{1,9}", value):
+        return float(value)
+    try:
+        moment = parsedate_to_datetime(value)
+        return max(0.0, moment.timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+
+
+def check_url(what: str, url: str) -> tuple[str, str, int | None]:
+    """Return scheme, host and port of a URL that holds nothing secret; the message never shows the URL."""
+    remedy = "give scheme://host:port/prefix, and secrets by the name of an environment variable"
+    if not url.isprintable() or " " in url:
+        raise ArgumentError(f"expected {what} without spaces and control characters: {remedy}")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ArgumentError(f"expected {what} a URL with a valid host and port: {remedy}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ArgumentError(f"expected {what} to start with http:// or https:// and a host: {remedy}")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment or "?" in url:
+        raise ArgumentError(f"expected {what} without user, password, query and fragment: {remedy}")
+    return parts.scheme, parts.hostname, port
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether `host` is this machine, by its name or address alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_secret(variable: Any) -> None:
+    """Refuse a variable that is not set or cannot be sent in a header; its value is never shown."""
+    value = os.environ.get(variable) if isinstance(variable, str) else None
+    if value is None:
+        raise ArgumentError(f"expected a secret in the environment variable {variable!r}, found none: set it")
+    if not value or not value.isascii() or not value.isprintable():
+        raise ArgumentError(f"expected printable ASCII in {variable}, got something else (not shown): set it again")

@@ -1,0 +1,1 @@
+"""The search for an explanation: one file for each stage."""

@@ -1,0 +1,125 @@
+"""Where in a picture the scores change most, from coarse to fine: far fewer queries than one for each feature.
+
+Whole cells are moved at once; those along which the scores change most are halved and asked again, down to single
+features. A cell's slope stands for all of its features until one of its halves is known better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.contrast.candidate import Candidate, Goal
+from zomirror.contrast.search.local_refinement import RIVALS, STEP, Model, Pull, bounded, steps_within
+from zomirror.numerics.arrays import Array, Indices
+from zomirror.problem import Box
+
+Vector = NDArray[np.float64]
+Asking = Generator[list[Array], Vector, Vector]
+"""Yields points, is sent their scores (n, classes), returns slopes (classes, d)."""
+
+SIDES = tuple(2**i for i in range(12))
+SLACKS = (0.0, 0.03, 0.2)
+"""How much further than needed the points tried at each level are, as parts of the distance to the boundary."""
+GUESSES = RIVALS * len(SLACKS)
+HALVES = 4
+"""A cell that is halved along both axes becomes so many."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Square cells of a picture, each channel by itself."""
+
+    shape: tuple[int, ...]
+    side: int
+
+    @property
+    def cell_of(self) -> Indices:
+        """The number of the cell of every feature, flat."""
+        rows, columns, channels = _axes(self.shape)
+        places = np.indices(self.shape)
+        across, other = -(-self.shape[columns] // self.side), 1 if channels is None else self.shape[channels]
+        cell = (places[rows] // self.side) * across + places[columns] // self.side
+        return np.asarray((cell if channels is None else cell * other + places[channels]).ravel(), np.intp)
+
+    @property
+    def count(self) -> int:
+        """How many cells there are."""
+        return int(self.cell_of.max()) + 1
+
+
+def is_picture(shape: tuple[int, ...]) -> bool:
+    """Whether two axes are of space: (h, w), (channels, h, w) or (h, w, channels), with more than a few pixels."""
+    if len(shape) not in (2, 3) or (len(shape) == 3 and min(shape) > 4):
+        return False
+    rows, columns, _ = _axes(shape)
+    return min(shape[rows], shape[columns]) >= 8
+
+
+def look(
+    origin: Candidate,
+    scores: Vector,
+    shape: tuple[int, ...],
+    goal: Goal,
+    box: Box,
+    pull: Pull,
+    *,
+    first: int,
+    each: int,
+    allowed: int,
+) -> Asking:
+    """Slopes of the scores at the origin: exact for the most important features, those of their cells for the others.
+
+    About `first` cells are asked first, and `each` more at every level below. What the slopes of each level foresee is
+    asked, too: nothing sparse, but often the first adversarial points. With few queries `allowed` the cells are larger,
+    fewer are halved, and the last ones stay whole.
+    """
+    w, scores = origin.w, bounded(scores)
+    sides = [side for side in SIDES if side <= max(shape)]
+    most, left = min(first, allowed), allowed
+    level = next((i for i, side in enumerate(sides) if Grid(shape, side).count <= most), len(sides) - 1)
+    lower, upper = (np.broadcast_to(side, w.shape).astype(np.float64) for side in (box.lower, box.upper))
+    steps = steps_within(w, lower, upper, size=STEP)
+    slopes = np.zeros((scores.size, w.size))
+    distance = abs(float(pull.margins(scores[None])[0]) + goal.kappa)
+    cell = Grid(shape, sides[level]).cell_of
+    chosen = np.unique(cell[steps != 0])[:most]
+    while chosen.size:
+        members = [np.flatnonzero((cell == c) & (steps != 0)) for c in chosen]
+        reply = bounded((yield [_moved(w, steps, where) for where in members]))
+        for where, row in zip(members, reply, strict=True):
+            total = float(np.abs(steps[where]).sum())
+            slopes[:, where] = ((row - scores) / total)[:, None] * np.sign(steps[where])
+        left -= len(members) + GUESSES
+        if level == 0 or left < HALVES:
+            break
+        free = np.flatnonzero(steps)
+        sides_ = (lower[free], upper[free])
+        model = Model(w.astype(np.float64), free, scores, slopes[:, free])
+        regions = model.regions(goal, sides_, pull, 1.0)[:RIVALS]
+        slacks = [np.full(len(regions), slack * distance) for slack in SLACKS]
+        guesses = [guess for further in slacks for guess in model.answers(regions, further)]
+        yield [box.project(guess.astype(w.dtype)) for guess in guesses]
+        promise = np.array([np.abs(slopes[:, m[0]] - slopes[pull.own, m[0]]).max() for m in members])
+        best = chosen[np.argsort(-promise, kind="stable")[: max(HALVES, min(each, left)) // HALVES]]
+        level -= 1
+        inside = np.isin(cell, best) & (steps != 0)
+        cell = Grid(shape, sides[level]).cell_of
+        chosen = np.unique(cell[inside])
+    return slopes
+
+
+def _moved(w: Array, steps: Vector, where: Indices) -> Array:
+    point = w.copy()
+    point[where] += steps[where].astype(w.dtype)
+    return point
+
+
+def _axes(shape: tuple[int, ...]) -> tuple[int, int, int | None]:
+    """Rows, columns and channels; channels are the shorter end."""
+    if len(shape) == 2:
+        return 0, 1, None
+    return (1, 2, 0) if shape[0] <= shape[2] else (0, 1, 2)

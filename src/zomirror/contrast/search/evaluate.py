@@ -1,0 +1,65 @@
+"""How a search asks: points in, scores or margins out, and nothing that was seen is lost.
+
+Every batch is an entry of the history and is shown to the callback, and its best point is kept if it is the best so
+far: a search that fails or is stopped in the middle has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.contrast.driver import Reply, Request
+from zomirror.contrast.progress import Progress
+from zomirror.methods.query import Query, Segment
+from zomirror.numerics.arrays import Array
+
+Asking = Generator[Request, Reply, NDArray[np.float64]]
+T = TypeVar("T")
+
+
+def ask_scores(progress: Progress, points: list[Array]) -> Asking:
+    """All scores at the points."""
+    scores = yield Request(_query(points), progress.setting, lambda scores: scores.astype(np.float64))
+    progress.used += len(points)
+    return scores
+
+
+def ask_margins(progress: Progress, points: list[Array]) -> Asking:
+    """The margins at the points."""
+    reply = yield Request(_query(points), progress.setting, lambda scores: progress.margins(scores)[:, None])
+    progress.used += len(points)
+    return reply[:, 0]
+
+
+def driven(
+    progress: Progress,
+    steps: Generator[list[Array], NDArray[np.float64], T],
+    ask: Callable[[Progress, list[Array]], Asking],
+) -> Generator[Request, Reply, T]:
+    """What `steps` returns, its points asked."""
+    try:
+        points = next(steps)
+        while True:
+            reply = yield from ask(progress, points)
+            _watch(progress, points, reply)
+            points = steps.send(reply)
+    except StopIteration as stop:
+        end: T = stop.value
+        return end
+
+
+def _watch(progress: Progress, points: list[Array], reply: NDArray[np.float64]) -> None:
+    """Keep the best point of a batch."""
+    margins = reply if reply.ndim == 1 else progress.margins(reply)
+    valid = np.flatnonzero(margins < -progress.goal.floor)
+    rows = valid if valid.size else np.argsort(margins, kind="stable")[:1]  # NaN comes last
+    seen = [progress.consider(points[i], float(margins[i])) for i in rows]
+    progress.measured(min(seen, key=lambda one: (not one.valid, one.fun)))
+
+
+def _query(points: list[Array]) -> Query:
+    return Query(tuple(Segment(w, 1) for w in points))

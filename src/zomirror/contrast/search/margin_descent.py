@@ -1,0 +1,83 @@
+"""One descent on the way to an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from zomirror.contrast.candidate import Candidate
+from zomirror.contrast.driver import Reply, Request
+from zomirror.contrast.progress import LOSSES, Progress
+from zomirror.methods.presets import recommended
+from zomirror.numerics.arrays import Array
+from zomirror.optimizer import Optimizer
+from zomirror.problem import ElasticNet
+from zomirror.result import Status
+
+WARM = 0.1
+"""No descent ends for slowness before it has used this part of the budget."""
+SLOW = {"PN": (0.05, 0.05), "PP": (0.1, 0.01)}
+"""A descent ends when the first part of the budget has lowered its best valid F by less than the second part of it.
+The features of a PP leave one by one, after it has hardly moved for a while."""
+
+
+class Course:
+    """A descent from `start`, its penalty times `factor`, aimed `beyond` times the distance past the boundary."""
+
+    def __init__(
+        self, progress: Progress, start: Array, best: Candidate | None = None, factor: float = 1.0, beyond: float = 0.0
+    ) -> None:
+        aim, setting = progress.aim, progress.setting
+        l1, l2 = aim.penalty.l1 * factor, aim.penalty.l2 * factor
+        self.best = best
+        """The best point that it has met."""
+        self._progress = progress
+        self._loss = LOSSES[aim.loss](progress.goal.kappa + beyond * progress.distance)
+        method = aim.method
+        if method is None:
+            radius, clip = aim.radius, aim.radius is not None
+            method = recommended(start, ElasticNet(l1, l2), setting.box, link=self._loss, radius=radius, clip=clip)
+        self._optimizer = Optimizer(start, l1=l1, l2=l2, bounds=setting.box, method=method, rng=aim.seed)
+        self._used = 0
+        self._mark = (0, np.inf)
+        """After how many queries F was last looked at, and what it was."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether it has met a valid point."""
+        return self.best is not None and self.best.valid
+
+    def run(self, allowed: int, unless_valid: int | None = None) -> Generator[Request, Reply, Status]:
+        """Go on for at most `allowed` queries, for fewer while nothing valid has been met; why it ended."""
+        progress, optimizer, aim = self._progress, self._optimizer, self._progress.aim
+        first, most = self._used, allowed if unless_valid is None else unless_valid
+        while True:
+            query = optimizer.query
+            if self._used - first + len(query) > (allowed if self.valid else most):
+                return Status.BUDGET
+            reply = yield Request(query, progress.setting, lambda scores: progress.margins(scores)[:, None])
+            progress.used += len(query)
+            self._used += len(query)
+            margins = reply[:, 0]
+            optimizer.tell(margins if aim.method is None else self._loss(margins))
+            if optimizer.status is not Status.RUNNING:
+                progress.note = progress.note or optimizer.result.message
+                return optimizer.status
+            latest = optimizer.latest
+            if latest is None or latest.nit != optimizer.nit:
+                continue
+            candidate = progress.consider(latest.x, float(margins[0]))
+            self.best = candidate if candidate.better_than(self.best) else self.best
+            progress.measured(candidate, latest.eta, latest.stationarity)
+            if self._slow():
+                return Status.STALLED
+
+    def _slow(self) -> bool:
+        """Whether it is not worth going on."""
+        budget, (since, before) = self._progress.aim.budget, self._mark
+        lapse, gain = SLOW[self._progress.setting.kind]
+        if self.best is None or not self.best.valid or self._used - since < lapse * budget:
+            return False
+        self._mark = (self._used, self.best.fun)
+        return self._used > WARM * budget and self.best.fun > before - gain * abs(before)

@@ -1,0 +1,112 @@
+"""Reach: from a point that is not valid to one that is, by steps as long as the decision set.
+
+A descent follows slopes, and where there are none within its radius it stays (scores of trees, saturated scores). Here
+each feature is asked at a few places of its whole range; the best places of the most promising features are then taken
+together; and so on from the best of all these. Where that ends without a valid point, it begins again from the best
+of some random points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.contrast.candidate import Candidate, Goal
+from zomirror.numerics.arrays import Array, Indices
+from zomirror.problem import Box
+
+Vector = NDArray[np.float64]
+Asking = Generator[list[Array], Vector, Candidate]
+"""Yields points, is sent their margins, returns the best."""
+
+PLACES = 5
+"""Where each feature is asked: so many values from end to end, or only the ends when they would cost too much."""
+SHARE = 0.25
+"""The part of what is left that one look along all features may cost."""
+JOINT = 16
+"""Points that take the places of several features together."""
+RANDOM = 64
+"""Random points from the best of which it begins again."""
+OPEN = 4.0
+"""An open side is taken to be this many ranges away."""
+
+
+def reach(best: Candidate, goal: Goal, box: Box, allowed: int, seed: int) -> Asking:
+    """A valid point, or the one that came nearest when `allowed` more queries have found none."""
+    random = np.random.Generator(np.random.Philox(key=[seed, 0]))
+    low, high = _ends(best.w, box)
+    free = np.flatnonzero(low < high)
+    left, at = allowed, best
+    while left > 0 and not best.valid:
+        count = max(1, min(free.size, int(SHARE * left) // 2))
+        features = free if count == free.size else np.sort(random.choice(free, count, replace=False))
+        places = PLACES if features.size * PLACES <= SHARE * left else 2
+        points, owners = _along(at.w, features, low, high, places)
+        points, owners = points[:left], owners[:left]
+        left -= len(points)
+        seen = [goal.candidate(w, float(m)) for w, m in zip(points, (yield points), strict=True)]
+        if left > 0 and (joint := _joint(at, seen, owners)[:left]):
+            left -= len(joint)
+            seen += [goal.candidate(w, float(m)) for w, m in zip(joint, (yield joint), strict=True)]
+        nearest = _nearest(seen)
+        if nearest.better_than(at):
+            at = nearest
+        elif left > 0:
+            points = _scattered(best.w, free, low, high, random)[:left]
+            left -= len(points)
+            at = _nearest([goal.candidate(w, float(m)) for w, m in zip(points, (yield points), strict=True)])
+        best = at if at.better_than(best) else best
+    return best
+
+
+def _nearest(seen: list[Candidate]) -> Candidate:
+    """The best one; a NaN is never it unless all are."""
+    return min(seen, key=lambda one: (not one.valid, one.fun if one.valid else np.nan_to_num(one.margin, nan=np.inf)))
+
+
+def _ends(w: Array, box: Box) -> tuple[Vector, Vector]:
+    low, high = (np.broadcast_to(side, w.shape).astype(np.float64) for side in (box.lower, box.upper))
+    return np.where(np.isfinite(low), low, w - OPEN), np.where(np.isfinite(high), high, w + OPEN)
+
+
+def _along(w: Array, features: Indices, low: Vector, high: Vector, places: int) -> tuple[list[Array], Indices]:
+    """W with one feature elsewhere, for each feature and place, and which feature that is."""
+    parts = np.linspace(0.0, 1.0, places)
+    values = (low[features, None] + parts * (high - low)[features, None]).astype(w.dtype).ravel()
+    owners = np.repeat(features, places)
+    moved = values != w[owners]
+    points = np.repeat(w[None], int(moved.sum()), axis=0)
+    points[np.arange(len(points)), owners[moved]] = values[moved]
+    return list(points), owners[moved]
+
+
+def _joint(at: Candidate, seen: list[Candidate], owners: Indices) -> list[Array]:
+    """The best places of the 2, 3, ... most promising features, together."""
+    best: dict[int, Candidate] = {}
+    for owner, one in zip(owners.tolist(), seen, strict=True):
+        if one.margin < at.margin and (owner not in best or one.margin < best[owner].margin):
+            best[owner] = one
+    order = sorted(best, key=lambda owner: best[owner].margin)
+    if len(order) < 2:
+        return []
+    points = []
+    for count in np.unique(np.linspace(2, len(order), JOINT).astype(int)):
+        w = at.w.copy()
+        for owner in order[:count]:
+            w[owner] = best[owner].w[owner]
+        points.append(w)
+    return points
+
+
+def _scattered(w: Array, free: Indices, low: Vector, high: Vector, random: np.random.Generator) -> list[Array]:
+    """Random points: some features of each anywhere in their range or at an end of it, the others at 0."""
+    points = []
+    for _ in range(RANDOM):
+        part = np.clip(1.5 * random.random(free.size) - 0.25, 0.0, 1.0)
+        there = (low[free] + part * (high - low)[free]).astype(w.dtype)
+        point = w.copy()
+        point[free] = np.where(random.random(free.size) < random.random(), there, np.clip(0.0, low[free], high[free]))
+        points.append(point)
+    return points

@@ -1,0 +1,1 @@
+"""Figures of explanations, drawn with matplotlib; nothing here computes an explanation."""

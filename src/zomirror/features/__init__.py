@@ -1,0 +1,1 @@
+"""What a search may change, and what the model then sees."""

@@ -1,0 +1,226 @@
+"""One input to be explained, as an optimisation problem: what may change, in which units, from where.
+
+The variable w is flat and in units of each feature's range: the model sees base + scale w. A pertinent negative
+starts from base = x0 and adds (x0 + x inside the bounds); a pertinent positive starts from base = the baseline
+and puts back parts of x0 (x between 0 and x0 - baseline).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.checks import choice, float_dtype, some
+from zomirror.errors import ArgumentError, ArgumentTypeError
+from zomirror.numerics.arrays import Array, Indices
+from zomirror.problem import Box
+
+KINDS = ("PP", "PN")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """Where the search for a PP or PN of x0 takes place."""
+
+    kind: str
+    x0: Array
+    """The input, in its own shape."""
+    base: Array
+    """What the model sees at w = 0, flat."""
+    scale: Array | float
+    """Input units per unit of w, flat."""
+    box: Box
+    """The decision set of w."""
+    start: Array
+    """The first iterate."""
+    fixed: Indices | None = None
+    """The features of a PP that stay as they are in x0, to the last bit: base + scale w only comes near it."""
+
+    @property
+    def d(self) -> int:
+        """How many features there are."""
+        return self.base.size
+
+    @property
+    def free(self) -> int:
+        """How many features can change."""
+        return int(np.count_nonzero(np.broadcast_to(self.box.lower < self.box.upper, self.base.shape)))
+
+    def to_input(self, w: Array) -> Array:
+        """What the model sees at the rows of w: (n, *shape)."""
+        points = w * self.scale
+        points += self.base
+        if self.fixed is not None:
+            points[:, self.fixed] = self.x0.ravel()[self.fixed]
+        batch: Array = points.reshape(-1, *self.x0.shape).astype(self.x0.dtype, copy=False)
+        return batch
+
+    def to_change(self, w: Array) -> Array:
+        """X in input units and in the shape of x0: the PP or PN itself."""
+        change: Array = (w * self.scale).reshape(self.x0.shape).astype(self.x0.dtype, copy=False)
+        return change
+
+
+def setting_of(
+    kind: str,
+    x0: object,
+    *,
+    bounds: object = (0.0, 1.0),
+    baseline: object = 0.0,
+    fixed: object = None,
+    signed: bool = False,
+    scale: object = None,
+    mean: object = None,
+    std: object = None,
+) -> Setting:
+    """The decision set and start of the paper, or a sentence that says what does not fit."""
+    choice("kind", kind, KINDS)
+    image = input_array("x0", x0)
+    dtype, shape = image.dtype, image.shape
+    lower, upper = _bounds_of(bounds, image, mean, std)
+    x = image.ravel()
+    _refuse_outside(x, lower, upper)
+    unit = _unit_of(scale, lower, upper, shape)
+    frozen = _mask_of(fixed, shape)
+    if kind == "PN":
+        base = x
+        low = (lower - x) if signed else np.zeros_like(x)
+        high = upper - x
+    else:
+        base = np.broadcast_to(_spread("baseline", baseline, shape), x.shape).astype(dtype)
+        _refuse_outside(base, lower, upper, "baseline")
+        low, high = np.minimum(x - base, 0), np.maximum(x - base, 0)
+    # A fixed feature stays what it is in x0: unchanged for a PN, fully present for a PP.
+    kept = np.zeros_like(x) if kind == "PN" else x - base
+    low, high = np.where(frozen, kept, low), np.where(frozen, kept, high)
+    if not (low < high).any():
+        remedy = "unfix some or widen the bounds" if signed else "unfix some, widen the bounds or use signed=True"
+        raise ArgumentError(
+            f"expected something that can change, got no free feature for {kind}: "
+            + (remedy if kind == "PN" else "x0 equals the baseline")
+        )
+    low, high = (low / unit).astype(dtype), (high / unit).astype(dtype)
+    box = Box(_inside(low, unit, base, lower, high), _inside(high, unit, base, upper, low))
+    start = np.asarray(kept / unit, dtype) if kind == "PP" else _centre(low, high).astype(dtype)
+    exact = np.flatnonzero(frozen) if kind == "PP" and frozen.any() else None
+    return Setting(kind, image, np.ascontiguousarray(base), unit, box, box.project(start), exact)
+
+
+def input_array(name: str, value: object) -> Array:
+    """A finite array of real numbers; float32 stays, everything else becomes float64; a copy, read-only."""
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        raise ArgumentTypeError(f"expected {name} to be an array of numbers, got a ragged sequence") from None
+    if given.dtype.kind not in "biuf":
+        raise ArgumentTypeError(f"expected {name} to hold real numbers, got dtype {given.dtype}")
+    if given.ndim == 0 or given.size == 0:
+        raise ArgumentError(f"expected {name} to be one input with at least one feature, got shape {given.shape}")
+    array: Array = np.array(given, dtype=float_dtype(given.dtype), order="C", copy=True)
+    if not np.isfinite(array).all():
+        bad = np.flatnonzero(~np.isfinite(array.ravel()))
+        raise ArgumentError(f"expected {name} to be finite, got {array.ravel()[bad[0]]} at {some(bad, 'feature')}")
+    array.flags.writeable = False
+    return array
+
+
+def _bounds_of(bounds: object, x0: Array, mean: object, std: object) -> tuple[Array, Array]:
+    """Lower and upper, flat, in the units of x0; with mean and std, the bounds speak of x0 * std + mean."""
+    if isinstance(bounds, tuple | list) and len(bounds) == 2 and not np.ndim(bounds[0]) == np.ndim(bounds[1]) == 0:
+        sides = tuple(_spread(f"bounds[{i}]", side, x0.shape) for i, side in enumerate(bounds))
+        box = Box(np.broadcast_to(sides[0], (x0.size,)), np.broadcast_to(sides[1], (x0.size,)))
+    else:
+        box = Box.of(bounds, x0.size)
+    lower, upper = (np.broadcast_to(side, (x0.size,)).astype(np.float64) for side in (box.lower, box.upper))
+    if (mean is None) != (std is None):
+        raise ArgumentError("expected both mean and std, or neither: x0 is normalised as (raw - mean) / std")
+    if mean is not None:
+        shift, spread = _spread("mean", mean, x0.shape), _spread("std", std, x0.shape)
+        if not (spread > 0).all():
+            raise ArgumentError("expected std > 0 everywhere")
+        lower, upper = (lower - shift) / spread, (upper - shift) / spread
+    return lower.astype(x0.dtype), upper.astype(x0.dtype)
+
+
+def _spread(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """`value` for every feature, flat: a number, one per channel (first axis of an image), or an array like x0."""
+    try:
+        if np.iscomplexobj(value):
+            raise TypeError
+        given = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"expected {name} to be real numbers, got {value!r}") from None
+    if given.ndim == 1 and len(shape) > 1 and given.size == shape[0]:
+        given = given.reshape(-1, *(1,) * (len(shape) - 1))
+    if given.ndim == 1 and given.size == np.prod(shape):
+        given = given.reshape(shape)
+    try:
+        return np.broadcast_to(given, shape).ravel()
+    except ValueError:
+        raise ArgumentError(
+            f"expected {name} as a number, one per channel, or an array of shape {shape}, got shape {given.shape}"
+        ) from None
+
+
+def _refuse_outside(x: Array, lower: Array, upper: Array, name: str = "x0") -> None:
+    # Normalised inputs meet their bounds only up to rounding.
+    slack = 4 * np.finfo(x.dtype).eps * np.maximum(1, np.abs(x))
+    outside = np.flatnonzero((x < lower - slack) | (x > upper + slack))
+    if outside.size:
+        i = int(outside[0])
+        raise ArgumentError(
+            f"expected {name} inside the bounds, got {some(outside, 'feature')} outside ({name}[{i}] = {x[i]:g}, "
+            f"bounds [{lower[i]:g}, {upper[i]:g}]): give the bounds of your data as bounds=(lower, upper)"
+        )
+
+
+def _unit_of(scale: object, lower: Array, upper: Array, shape: tuple[int, ...]) -> Array:
+    """Input units per unit of w: the given ones, or the range of each feature where it is finite and positive."""
+    if scale is None:
+        width = upper - lower
+        unit: Array = np.where(np.isfinite(width) & (width > 0), width, 1).astype(lower.dtype)
+        return unit
+    unit = _spread("scale", scale, shape).astype(lower.dtype)
+    if not ((unit > 0) & np.isfinite(unit)).all():
+        raise ArgumentError("expected scale > 0 everywhere: it is the unit in which a feature's change is penalised")
+    return unit
+
+
+def _mask_of(fixed: object, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which features stay as they are: from a boolean mask like x0, or a sequence of flat indices."""
+    size = int(np.prod(shape))
+    frozen = np.zeros(size, dtype=bool)
+    if fixed is None:
+        return frozen
+    given: NDArray[Any] = np.asarray(fixed)
+    if given.dtype == bool:
+        if given.size != size:
+            raise ArgumentError(f"expected fixed as a mask of shape {shape}, got shape {given.shape}")
+        return given.ravel().copy()
+    if given.size and (given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= size):
+        raise ArgumentError(f"expected fixed as a boolean mask or as indices in 0..{size - 1}, got {fixed!r}")
+    frozen[given.astype(np.intp).ravel()] = True
+    return frozen
+
+
+def _inside(side: Array, unit: Array, base: Array, bound: Array, other: Array) -> Array:
+    """`side` of the box of w, drawn in by as many roundings as keep base + unit w from passing `bound`."""
+    sign = np.where(side < other, -1, 1)
+    for _ in range(8):
+        beyond = (side != other) & (sign * (side * unit + base) > sign * bound)
+        if not beyond.any():
+            break
+        side = np.where(beyond, np.nextafter(side, other), side)
+    return side
+
+
+def _centre(low: Array, high: Array) -> Array:
+    """(low + high) / 2, and the finite end (or 0) where a side is open."""
+    with np.errstate(invalid="ignore"):
+        middle = (low + high) / 2
+    open_ = ~np.isfinite(middle)
+    middle[open_] = np.clip(0.0, low, high)[open_]
+    return middle

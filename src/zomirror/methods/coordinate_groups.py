@@ -1,0 +1,114 @@
+"""Random groups of coordinates, and what a batch that moves one group at a time tells; the equations are in grouped.py.
+
+They are drawn, added to points, summed and mended by compiled loops where there are some, with numpy's bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.methods.directions import Key, draws_at, generator
+from zomirror.methods.query import scattered
+from zomirror.numerics import kernels
+from zomirror.numerics.arrays import Array, Indices, Values, dot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Disjoint groups of the free coordinates: row j moves those with label j, coordinate i by moves_i."""
+
+    labels: NDArray[np.intp]
+    moves: Array
+    count: int
+    free: Indices | None
+    d: int
+
+    def add(self, base: Array, radius: float, start: int, out: Array) -> None:
+        """out = base, moved by radius times the moves of group j in row j - start."""
+        if (compiled := self.compiled(out, base)) is not None:
+            compiled.add_groups(out, base, self.labels, self.moves, self.free, radius, start, out.itemsize)
+            return
+        out[:] = base
+        columns = np.arange(self.labels.size) if self.free is None else self.free
+        rows, moves = self.labels - start, self.moves
+        if len(out) < self.count:
+            mine = (rows >= 0) & (rows < len(out))
+            rows, columns, moves = rows[mine], columns[mine], moves[mine]
+        out[rows, columns] += out.dtype.type(radius) * moves
+
+    def compiled(self, *others: Array) -> ModuleType | None:
+        """The compiled loops, if they can be given these groups and these arrays."""
+        if kernels.compiled is None or self.labels.itemsize != 8 or not kernels.suited(self.moves, *others):
+            return None
+        return kernels.compiled
+
+    def scatter(self, moved: Array) -> Array:
+        """The vector of all coordinates with these values on the free ones, zero elsewhere."""
+        return scattered(moved, self.free, self.d)
+
+    def sums(self, w: Array) -> tuple[Values, Values]:
+        """The sums of u w and of u u in each group, u being the moves."""
+        u = self.moves
+        return self._summed(u * w), self._summed(u * u)
+
+    def _summed(self, weights: Array) -> Values:
+        # The stubs of numpy forget that weights make the counts floats.
+        return np.bincount(self.labels, weights=weights, minlength=self.count).astype(np.float64, copy=False)
+
+
+def drawn(x: Array, k: int, share: float, rest: float, key: Key, t: int) -> tuple[NDArray[np.intp], Array]:
+    """Labels of k random groups of about one size; moves sigma_i sqrt(share |x_i| + rest), sigma_i if share is 0."""
+    if kernels.compiled is not None and kernels.suited(x) and _draws_like_numpy(kernels.compiled):
+        return _drawn_compiled(kernels.compiled, x, k, share, rest, key, t)
+    draw = generator(key, t)
+    labels = draw.permutation(x.size) % k
+    moves = 1 - 2 * draw.integers(2, size=x.size, dtype=np.int8).astype(x.dtype)
+    if share:
+        size = np.abs(x)
+        size *= share
+        size += rest
+        moves *= np.sqrt(size, out=size)
+    return labels, moves
+
+
+def _drawn_compiled(
+    compiled: ModuleType, x: Array, k: int, share: float, rest: float, key: Key, t: int
+) -> tuple[NDArray[np.intp], Array]:
+    labels, moves = np.empty(x.size, np.intp), np.empty_like(x)
+    compiled.draw_groups(labels, moves, x, *key, *draws_at(t), k, share, rest, x.itemsize)
+    return labels, moves
+
+
+@cache
+def _draws_like_numpy(compiled: ModuleType) -> bool:
+    """Whether this numpy draws as the compiled loops do: it does not promise that its generators never change."""
+    if np.intp(0).itemsize != 8:
+        return False
+    x, key, t = np.zeros(37), (1, 2), 3
+    draw = generator(key, t)
+    order, bits = draw.permutation(x.size), draw.integers(2, size=x.size, dtype=np.int8)
+    labels, moves = _drawn_compiled(compiled, x, x.size, 0.0, 0.0, key, t)
+    return bool((labels == order).all() and (moves == 1 - 2 * bits).all())
+
+
+def mended(groups: Groups, y: Values, w: Array, theta: float, gain: float = 1.0) -> tuple[Array, Array, float]:
+    """(g, w_next, theta_next) from the differences y, the memory w and the trust theta that earlier batches earned."""
+    labels, u = groups.labels, groups.moves
+    if (compiled := groups.compiled(w)) is not None:
+        g, after = np.empty_like(w), np.empty_like(w)
+        return g, after, compiled.mend_groups(g, after, labels, u, w, y, theta, gain, w.itemsize)
+    p, squares = groups.sums(w)
+    foretold = dot(p, p)
+    earned = min(max(dot(y, p) / foretold, 0.0), 2.0) if foretold > 0 else 0.0
+    rest, news = gain * (y - theta * p), (y - earned * p) / squares
+    g, after = rest.astype(w.dtype)[labels], news.astype(w.dtype)[labels]
+    g /= u
+    g += w.dtype.type(theta) * w
+    after *= u
+    after += w
+    return g, after, earned

@@ -1,0 +1,167 @@
+"""Quasi-Newton steps on the few coordinates that matter: a polished end, and a short way through a curved valley.
+
+slopes    ask x and x + nu e_i for the chosen i: the gradient q of F there, signs held
+line      ask x + a p for a few a, p = -H q by L-BFGS; what would change its sign stops at 0, then at the box
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.errors import ArgumentError
+from zomirror.methods.coordinate_groups import Groups
+from zomirror.methods.query import Query, Segment
+from zomirror.numerics.arrays import Array, Values, dot
+from zomirror.numerics.frozen import changed
+from zomirror.problem import Problem
+
+Reals = NDArray[np.float64]
+ALPHAS = (1.0, 0.5, 0.25, 0.1, 0.02, 2.0)
+"""Where to look along a direction."""
+PAIRS = 8
+"""How many steps L-BFGS remembers."""
+NEW = 0.3
+"""The part of the chosen coordinates that may be zero so far."""
+CLOSE = 1e-5
+"""A first direction this short, in units of the scale of x, is not tried shorter."""
+SMALL = 1e-2
+"""Entries below this part of the largest are not chosen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """The chosen coordinates and what L-BFGS remembers of them; arrays longer than `count` are padded with zeros."""
+
+    chosen: NDArray[np.intp]
+    place: Reals
+    gradient: Reals
+    direction: Reals
+    steps: Reals
+    changes: Reals
+    count: int = 0
+    pairs: int = 0
+    rounds: int = 0
+    total: float = math.inf
+    """F where the slopes were asked."""
+
+    @classmethod
+    def blank(cls, size: int) -> Refinement:
+        """Nothing chosen, room for so many coordinates."""
+        zero, table = np.zeros(size), np.zeros((PAIRS, size))
+        return cls(np.zeros(size, np.intp), zero, zero, zero, table, table)
+
+    def slopes(self, x: Array, radius: float, problem: Problem) -> Query:
+        """x, and x moved by the radius along each chosen coordinate, inwards at an upper bound."""
+        on = self.chosen[: self.count]
+        upper = np.broadcast_to(problem.box.upper, x.shape)[on]
+        signs = np.where(x[on] + radius > upper, -1, 1).astype(x.dtype)
+        groups = Groups(np.arange(self.count), signs, self.count, on, x.size)
+        return Query((Segment(x, 1), Segment(x, self.count, groups, radius)))
+
+    def line(self, x: Array, problem: Problem) -> Query:
+        """x moved along the direction."""
+        return Query((Segment(x, len(ALPHAS), Line(self, problem)),))
+
+    def shorter(self, scale: float) -> Refinement | None:
+        """To be tried again much closer to x; None if L-BFGS chose how far to look, or if it is close already."""
+        if self.pairs or float(np.abs(self.direction).max()) <= CLOSE * scale:
+            return None
+        return changed(self, direction=min(ALPHAS) * self.direction)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """Rows of x + a p on the chosen coordinates, each held to its sign and to the box."""
+
+    refinement: Refinement
+    problem: Problem
+
+    def add(self, base: Array, radius: float, start: int, out: Array) -> None:
+        """Row j goes ALPHAS[start + j] of the way; there is no radius to speak of."""
+        r, box = self.refinement, self.problem.box
+        on, place, p = r.chosen[: r.count], r.place[: r.count], r.direction[: r.count]
+        sign = np.where(place != 0, np.sign(place), np.sign(p))
+        moved = place + np.multiply.outer(ALPHAS[start : start + len(out)], p)
+        out[:] = base
+        out[:, on] = np.where(moved * sign < 0, 0.0, moved)
+        np.clip(out, box.lower, box.upper, out=out)
+
+
+def begun(blank: Refinement, x: Array, w: Array, problem: Problem, small: float = SMALL) -> Refinement:
+    """With the largest entries of x chosen, and some zeros that the memory w of the gradient would move."""
+    free = np.arange(x.size) if problem.free is None else problem.free
+    size, most = np.abs(x[free]).astype(np.float64), blank.chosen.size
+    support = np.flatnonzero(size > small * size.max(initial=0.0))
+    support = support[np.argsort(-size[support], kind="stable")[: most - int(NEW * most)]]
+    pull = np.abs(w).astype(np.float64)
+    pull[support] = 0
+    more = np.argsort(-pull, kind="stable")[: int(NEW * most) if support.size else most]
+    more = more[pull[more] > problem.penalty.l1]
+    found = free[np.sort(np.concatenate([support, more]))]
+    chosen = np.zeros(most, np.intp)
+    chosen[: found.size] = found
+    return changed(blank, chosen=chosen, count=int(found.size))
+
+
+def aimed(r: Refinement, x: Array, f: Values, problem: Problem, query: Query, scale: float) -> tuple[Refinement, Reals]:
+    """With the direction that the values f of the slopes' query give; and those slopes of f."""
+    moved, k, h = query.segments[1], r.count, problem.penalty
+    if not isinstance(moved.stream, Groups):
+        raise ArgumentError("expected the query that slopes() gave")
+    on = r.chosen[:k]
+    slopes: Reals = (f[1:] - f[0]) / moved.radius * moved.stream.moves.astype(np.float64)
+    place = x[on].astype(np.float64)
+    sign = np.where(place != 0, np.sign(place), np.where(np.abs(slopes) > h.l1, -np.sign(slopes), 0.0))
+    gradient = slopes + h.l1 * sign + h.l2 * place
+    steps, changes, pairs = r.steps, r.changes, r.pairs
+    if r.rounds:
+        s, y = place - r.place[:k], gradient - r.gradient[:k]
+        if dot(s, y) > 1e-10 * math.sqrt(dot(s, s) * dot(y, y)):
+            steps, changes = np.roll(steps, 1, 0), np.roll(changes, 1, 0)
+            steps[0, :k], changes[0, :k] = s, y
+            pairs = min(pairs + 1, PAIRS)
+    lower, upper = (np.broadcast_to(side, x.shape)[on] for side in (problem.box.lower, problem.box.upper))
+    held = (sign == 0) | ((place <= lower) & (gradient > 0)) | ((place >= upper) & (gradient < 0))
+    q = np.where(held, 0.0, gradient)
+    if pairs:
+        p = -_lbfgs(q, steps[:pairs, :k], changes[:pairs, :k])
+    else:
+        p = q * (-0.1 * (float(np.abs(place).max()) or scale) / max(float(np.abs(q).max()), 1e-300))
+    p = np.where(held, 0.0, p)
+    if dot(p, q) >= 0:
+        p, pairs = q * (-float(np.abs(p).max()) / max(float(np.abs(q).max()), 1e-300)), 0
+    after = changed(
+        r,
+        place=_padded(place, r),
+        gradient=_padded(gradient, r),
+        direction=_padded(p, r),
+        steps=steps,
+        changes=changes,
+        pairs=pairs,
+        rounds=r.rounds + 1,
+        total=float(f[0]) + h(x),
+    )
+    return after, slopes
+
+
+def _padded(values: Reals, r: Refinement) -> Reals:
+    full = np.zeros(r.chosen.size)
+    full[: r.count] = values
+    return full
+
+
+def _lbfgs(q: Reals, steps: Reals, changes: Reals) -> Reals:
+    """H q by the two loops, the latest pair first."""
+    weights = []
+    for s, y in zip(steps, changes, strict=True):
+        a = dot(s, q) / dot(s, y)
+        weights.append(a)
+        q = q - a * y
+    q = q * (dot(steps[0], changes[0]) / dot(changes[0], changes[0]))
+    for s, y, a in reversed(list(zip(steps, changes, weights, strict=True))):
+        q = q + s * (a - dot(y, q) / dot(s, y))
+    return q

@@ -1,0 +1,299 @@
+"""What is asked of the black box in one iteration, described rather than stored.
+
+A query of n points in d dimensions is a handful of segments, each a base point plus radius times a stream of
+directions. Rows are made block by block on demand, from numbers alone, so memory is O(block x d), a worker can
+make its own rows, and the answer does not depend on who made which.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.errors import ArgumentError
+from zomirror.methods.directions import Columns, Directions, Key, Rademacher
+from zomirror.numerics import kernels
+from zomirror.numerics.arrays import Array, Indices, Values, product
+from zomirror.problem import Box
+
+MAX_BLOCK_BYTES = 1 << 26
+"""A block of points, unless said otherwise."""
+PATCH_BYTES = 1 << 21
+"""How much of a block is worked on at a time: it stays in the cache from one pass over it to the next."""
+STRIP = 255 << 8
+"""How many columns, where a row is larger than that: an odd multiple of 256, as directions.py likes it."""
+MAX_BLOCK_ROWS = 1 << 20  # no more than one record of a journal holds, so that a killed run has a block whole or not
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stream:
+    """U: `count` directions of iteration t, one per row, zero outside the `free` coordinates."""
+
+    directions: Directions
+    key: Key
+    t: int
+    count: int
+    d: int
+    dtype: np.dtype[Any]
+    free: Indices | None = None
+    max_block_bytes: int = MAX_BLOCK_BYTES
+
+    @property
+    def width(self) -> int:
+        """How many coordinates a direction moves."""
+        return self.d if self.free is None else self.free.size
+
+    @property
+    def delta(self) -> float:
+        """E[<g, u> u] = g / delta on the coordinates that are moved."""
+        return self.directions.delta(self.width)
+
+    def rows(self, start: int, stop: int) -> Array:
+        """u_start .. u_{stop-1} on the moved coordinates: (stop - start, width)."""
+        block = np.empty((stop - start, self.width), self.dtype)
+        self._fill(block, start, 1.0, 0)
+        return block
+
+    def add(self, base: Array, radius: float, start: int, out: Array) -> None:
+        """Out = base + radius u_j for the rows j = start, start + 1, ..."""
+        if self.free is not None:
+            self._add_free(base, radius, start, out)
+        elif (signs := self._compiled) is not None and kernels.suited(out, base):
+            signs.add(out, base, self.key, self.t, start, radius)
+        elif out.nbytes <= PATCH_BYTES:
+            self.directions.fill(out, self.key, self.t, start, radius)
+            out += base
+        else:
+            self._add_patches(base, radius, start, out)
+
+    def _add_patches(self, base: Array, radius: float, start: int, out: Array) -> None:
+        strip = self._strip
+        for low, high in self._patches(len(out), strip):
+            for first in range(0, self.width, strip):
+                part = out[low:high, first : first + strip]
+                self._fill(part, start + low, radius, first)
+                part += base[first : first + strip]
+
+    def _add_free(self, base: Array, radius: float, start: int, out: Array) -> None:
+        out[:] = base
+        if self.width:
+            home = base[self.free]
+            for low, high in self._patches(len(out), self.width):
+                moved = _scratch(high - low, self.width, self.dtype)
+                if (signs := self._compiled) is not None and kernels.suited(moved, home):
+                    signs.add(moved, home, self.key, self.t, start + low, radius)
+                else:
+                    self._fill(moved, start + low, radius, 0)
+                    moved += home
+                out[low:high, self.free] = moved
+
+    def combine(self, weights: Values) -> Array:
+        """U^T weights, as a vector of all d coordinates; added up in the points' own type, row after row."""
+        if weights.shape != (self.count,):
+            raise ArgumentError(f"expected {self.count} weights, one a direction, got shape {weights.shape}")
+        scaled, size = weights.astype(self.dtype), self.count * self.width * self.dtype.itemsize
+        whole = 0 < size <= self.max_block_bytes and self.count <= MAX_BLOCK_ROWS
+        if (signs := self._compiled) is not None and whole and self.width <= STRIP:
+            total = np.zeros(self.width, self.dtype)
+            signs.accumulate(total, scaled, self.key, self.t, 0, 0, self.width)
+            return self.scatter(total)
+        if whole and size <= PATCH_BYTES:
+            rows = _scratch(self.count, self.width, self.dtype)
+            self.directions.fill(rows, self.key, self.t, 0, 1.0)
+            return self.scatter(product(scaled, rows))
+        total, strip = np.zeros(self.width, self.dtype), self._strip
+        spans = blocks(self.count, self.width, self.dtype, self.max_block_bytes)
+        if len(spans) == self.count and strip < self.width:
+            spans = [(0, self.count)]  # blocks of one row are added up row after row, and so are all rows at once
+        for first in range(0, self.width, strip):
+            part = total[first : first + strip]
+            for start, stop in spans:
+                part += self._product(scaled, start, stop, first, part.size)
+        return self.scatter(total)
+
+    def scatter(self, moved: Array) -> Array:
+        """The vector of all d coordinates with these values on the moved ones, zero elsewhere."""
+        return scattered(moved, self.free, self.d)
+
+    def _product(self, weights: Array, start: int, stop: int, first: int, width: int) -> Array:
+        """The sum of weights_j u_j over the rows start .. stop-1, in some of the columns."""
+        if (signs := self._compiled) is not None:
+            total = np.zeros(width, self.dtype)
+            if width:
+                signs.accumulate(total, weights[start:stop], self.key, self.t, start, first, self.width)
+            return total
+        sums: Array | None = None
+        for low, high in self._patches(stop - start, width):
+            # What was summed so far is one more row, of weight one: so the sum has one order, however it is cut.
+            carried = 0 if sums is None else 1
+            rows = _scratch(carried + high - low, width, self.dtype)
+            self._fill(rows[carried:], start + low, 1.0, first)
+            part = weights[start + low : start + high]
+            if sums is not None:
+                rows[0] = sums
+                part = np.concatenate((_ONE.astype(self.dtype), part))
+            sums = product(part, rows)
+        return np.zeros(width, self.dtype) if sums is None else sums
+
+    def _fill(self, out: Array, start: int, scale: float, first: int) -> None:
+        if out.shape[1] == self.width:
+            if self.width:  # else every coordinate is fixed, and no direction is left
+                self.directions.fill(out, self.key, self.t, start, scale)
+        else:
+            cast(Columns, self.directions).fill_columns(out, self.key, self.t, start, scale, first, self.width)
+
+    @property
+    def _compiled(self) -> Rademacher | None:
+        """The directions, if compiled loops add them up without making them."""
+        signs = self.directions
+        if type(signs) is Rademacher and signs.compiled and self.dtype in kernels.FLOATS:
+            return signs  # itself: what others derive from it may make other rows
+        return None
+
+    @property
+    def _strip(self) -> int:
+        """How many columns are made at a time: all, unless a row is larger than the cache and can be made in parts."""
+        large = self.width * self.dtype.itemsize > PATCH_BYTES and _in_columns(type(self.directions))
+        return STRIP if large else max(1, self.width)
+
+    def _patches(self, rows: int, width: int) -> Sequence[tuple[int, int]]:
+        """The rows that are made at a time."""
+        return blocks(rows, width, self.dtype, PATCH_BYTES)
+
+
+class Moves(Protocol):
+    """Rows of directions that a segment can add to its base: a Stream, or groups of coordinates."""
+
+    def add(self, base: Array, radius: float, start: int, out: Array) -> None:
+        """out = base + radius u_j for the rows j = start, start + 1, ..."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """`count` rows base + radius u_j, or `count` copies of base where there is no stream.
+
+    With `first_sample`, row j belongs to the random draw first_sample + j of a stochastic function.
+    """
+
+    base: Array
+    count: int
+    stream: Moves | None = None
+    radius: float = 0.0
+    first_sample: int | None = None
+
+    def fill(self, out: Array, start: int) -> None:
+        """Write the rows from `start` on into out."""
+        if self.stream is None:
+            out[:] = self.base
+        else:
+            self.stream.add(self.base, self.radius, start, out)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """The points of one iteration, segment after segment; asked in blocks that only the configuration decides."""
+
+    segments: tuple[Segment, ...]
+    clip: Box | None = None
+    max_block_bytes: int = MAX_BLOCK_BYTES
+
+    count: int = field(init=False, repr=False)
+    """How many points."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", sum([segment.count for segment in self.segments]))
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def d(self) -> int:
+        """The dimension of the points."""
+        return self.segments[0].base.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the points."""
+        return self.segments[0].base.dtype
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether each row names the random draw it belongs to."""
+        return self.segments[0].first_sample is not None
+
+    def blocks(self) -> Sequence[tuple[int, int]]:
+        """The (start, stop) of the blocks in which the rows are asked."""
+        return blocks(len(self), self.d, self.dtype, self.max_block_bytes)
+
+    def points(self, start: int = 0, stop: int | None = None, *, out: Array | None = None) -> Array:
+        """Rows start .. stop-1, an array (stop - start, d)."""
+        stop = len(self) if stop is None else stop
+        rows = np.empty((stop - start, self.d), self.dtype) if out is None else out
+        for segment, low, high, first in self._within(start, stop):
+            segment.fill(rows[low - start : high - start], low - first)
+        if self.clip is not None:
+            np.clip(rows, self.clip.lower, self.clip.upper, out=rows)
+        return rows
+
+    def samples(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
+        """The random draw that each row belongs to."""
+        stop = len(self) if stop is None else stop
+        parts = [
+            (segment.first_sample or 0) + np.arange(low - first, high - first, dtype=np.int64)
+            for segment, low, high, first in self._within(start, stop)
+        ]
+        return np.concatenate(parts)
+
+    def _within(self, start: int, stop: int) -> list[tuple[Segment, int, int, int]]:
+        """The segments that meet rows start .. stop-1: (segment, from row, to row, its first row)."""
+        met, end = [], 0
+        for segment in self.segments:
+            first, end = end, end + segment.count
+            low, high = max(start, first), min(stop, end)
+            if low < high:
+                met.append((segment, low, high, first))
+        return met
+
+
+def scattered(moved: Array, free: Indices | None, d: int) -> Array:
+    """The vector of d coordinates with these values on the free ones, zero elsewhere."""
+    if free is None:
+        return moved
+    full = np.zeros(d, moved.dtype)
+    full[free] = moved
+    return full
+
+
+def blocks(count: int, width: int, dtype: np.dtype[Any], max_bytes: int) -> Sequence[tuple[int, int]]:
+    """Split `count` rows into blocks of at most `max_bytes` and MAX_BLOCK_ROWS (at least one row each)."""
+    step = min(MAX_BLOCK_ROWS, max_bytes // (width * dtype.itemsize or 1)) or 1
+    if 0 < count <= step:
+        return ((0, count),)
+    return [(start, min(start + step, count)) for start in range(0, count, step)]
+
+
+@lru_cache
+def _in_columns(directions: type[Directions]) -> bool:
+    """Whether parts of a row can be made; asking a protocol takes as long as making thousands of coordinates."""
+    return issubclass(directions, Columns)
+
+
+_thread = threading.local()
+_ONE = np.ones(1)
+
+
+def _scratch(rows: int, width: int, dtype: np.dtype[Any]) -> Array:
+    """An uninitialised block that the next call in this thread reuses: fresh pages cost more than filling them."""
+    need = rows * width * dtype.itemsize
+    buffer = getattr(_thread, "buffer", None)
+    if buffer is None or buffer.size < need or buffer.size > 4 * need + 4 * PATCH_BYTES:
+        buffer = _thread.buffer = np.empty(need, np.uint8)
+    block: Array = buffer[:need].view(dtype).reshape(rows, width)
+    return block

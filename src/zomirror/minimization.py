@@ -1,0 +1,216 @@
+"""The front door: minimise a function that can only be asked for values, within a budget of queries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from zomirror.checks import choice, number, positive, positive_integer
+from zomirror.engine.durable import PathLike, RunLedger, finish, finished, open_run, resume, stored_seed
+from zomirror.engine.interrupt import stop_on_signal
+from zomirror.engine.oracle import MemoryLedger, Oracle, Retry
+from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError
+from zomirror.methods.descent import Method
+from zomirror.methods.query import Query
+from zomirror.numerics.arrays import Values
+from zomirror.optimizer import Optimizer
+from zomirror.parallel.blocks import split
+from zomirror.result import Intermediate, Result, Status
+
+Callback = Callable[[Intermediate], object]
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: object,
+    *,
+    l1: float = 0.0,
+    l2: float = 0.0,
+    bounds: object = None,
+    budget: int = 10_000,
+    method: Method | None = None,
+    rng: object = None,
+    vectorized: bool = True,
+    stochastic: bool = False,
+    callback: Callback | None = None,
+    returns: str = "last",
+    maxiter: int | None = None,
+    max_time: float | None = None,
+    target: float | None = None,
+    max_sent: int | None = None,
+    on_error: str | Retry = "raise",
+    nonfinite: str = "stop",
+    noise: float | None = None,
+    run_dir: PathLike | None = None,
+    workers: Any = None,
+    block_rows: int | None = None,
+) -> Result:
+    """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box, f known only by its values.
+
+    `fun` maps points (n, d) to values (n,); with `vectorized=False` one point (d,) to a number; with
+    `stochastic=True` it also gets an integer array that names the random draw of each row, and rows that share a
+    draw must share their randomness. Points may lie outside the box by the smoothing radius.
+
+    `budget` is never exceeded; one query of it is kept to measure F at the returned point. The run ends when the
+    next batch no longer fits, or after `maxiter` iterations, `max_time` seconds (looked at between batches), when
+    F falls to `target`, or when `callback(intermediate_result)` raises StopIteration. `returns` chooses the last
+    iterate, the best measured one, or the theory's uniformly random one; the recommended method keeps the best point
+    and gives that if the last is clearly worse.
+
+    `on_error="raise"` stops at an exception of `fun` with OracleError, whose `.result` is what was reached;
+    `Retry(n)` asks again up to n times, each attempt counting against `max_sent` (default: the budget).
+    `nonfinite="stop"` ends the run at a NaN or infinite value, with the last good iterate (the recommended method goes
+    on without a descent that it had begun anew and that meets one); `"refuse"` reads such
+    a value as a refused point, which tells nothing about its direction (only f at the iterate itself must be finite).
+
+    `noise` is the standard deviation of f when asked twice at one point; by default the recommended method finds it
+    out with six queries, and looks again now and then where there is some; 0 says that there is none.
+
+    With a `run_dir` every query is in a journal there before it is sent and every answer after: a run that was
+    killed goes on with the same call, to the same result bit for bit, and a finished one is not run again. Ctrl-C
+    and SIGTERM then end the run cleanly after the batch in flight (status INTERRUPTED). Only `budget`, `max_sent`,
+    `max_time`, `maxiter`, `callback`, `workers` and `block_rows` may differ from the stored configuration.
+
+    `workers` (see Workers) share the rows of each batch of a slow `fun`, which is then asked `block_rows` rows at a
+    time (1 unless given). Those blocks, and never the number of workers, decide what a call sees, so no bit of the
+    result depends on who did what. A worker that dies or overruns its deadline is an error of `fun`.
+    """
+    if run_dir is not None and rng is None:
+        rng = stored_seed(run_dir)
+    optimizer = Optimizer(
+        x0, l1=l1, l2=l2, bounds=bounds, method=method, rng=rng, stochastic=stochastic, returns=returns, noise=noise
+    )
+    stop = _Stop(callback, maxiter, max_time, target)
+    refuse = choice("nonfinite", nonfinite, ("stop", "refuse")) == "refuse"
+    cap, policy = _checked_cap(max_sent, budget), _checked_policy(on_error)
+    _checked_fun(fun)
+    _refuse_small(budget, len(optimizer.query) + 1)
+    team, fun, vectorized = split(fun, workers, block_rows, vectorized=vectorized)
+    if run_dir is None:
+        oracle = Oracle(fun, budget, ledger=MemoryLedger(cap), vectorized=vectorized, on_error=policy)
+        with team:
+            return _drive(optimizer, oracle, stop, refuse=refuse)
+    settings = {"task": "minimize", "target": stop.target, "nonfinite": nonfinite}
+    free = {"budget": budget, "maxiter": maxiter, "max_time": max_time}
+    with open_run(run_dir, optimizer, settings | free, cap) as run, stop_on_signal() as signalled, team:
+        if (stored := finished(run)) is not None:
+            return stored
+        resume(run, optimizer, lambda at: at.nfev < budget and (maxiter is None or at.nit < maxiter))
+        stop.signalled = lambda: bool(signalled)
+        stop.between = lambda: run.checkpoint(optimizer.snapshot()) if run.checkpoint_due else False
+        oracle = Oracle(fun, budget, ledger=RunLedger(run), vectorized=vectorized, on_error=policy)
+        result = _drive(optimizer, oracle, stop, refuse=refuse)
+        if result.status is Status.INTERRUPTED:
+            run.checkpoint(optimizer.snapshot())
+        elif result.status is not Status.MAX_SENT:
+            finish(run, result)
+        return result
+
+
+def _drive(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -> Result:
+    """The run to its end, and the last measurement."""
+    ledger = oracle.ledger
+    try:
+        status = _run(optimizer, oracle, stop, refuse=refuse)
+        if status in _MEASURED_AT_END:
+            optimizer.tell_closing(oracle(optimizer.closing, aside=True))
+            status = optimizer.status if optimizer.status is Status.NONFINITE else status
+    except OracleError as error:
+        error.result = optimizer.end(Status.ERROR, str(error), sent=ledger.sent)
+        raise
+    except BudgetError as error:
+        return optimizer.end(Status.MAX_SENT, str(error), sent=ledger.sent)
+    return optimizer.end(status, sent=ledger.sent)
+
+
+_MEASURED_AT_END = frozenset({Status.BUDGET, Status.MAXITER, Status.MAX_TIME, Status.CALLBACK})
+
+
+def _run(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -> Status:
+    """Ask and tell until a reason to stop; one query of the budget stays for the end."""
+    while True:
+        query = optimizer.query
+        if len(query) + 1 > oracle.remaining:
+            return Status.BUDGET
+        values = oracle(query)
+        if refuse:
+            values = np.where(np.isfinite(values), values, _refused(query, values))
+        optimizer.take(values)
+        if optimizer.status is not Status.RUNNING:
+            return optimizer.status
+        stop.between()
+        if (reason := stop.reason(optimizer)) is not None:
+            return reason
+
+
+def _refused(query: Query, values: Values) -> Values:
+    """What refused points are read as: f(x), of their own draw, so that a direction says nothing."""
+    at_x = np.resize(values[: query.segments[0].count], len(query))
+    # Rows that are not steps of some radius are to be chosen among, and a refused one is not to be chosen.
+    chosen_among = [bool(segment.stream and not segment.radius) for segment in query.segments]
+    rows = np.repeat(chosen_among, [segment.count for segment in query.segments])
+    return np.where(rows, np.finfo(np.float64).max, at_x)
+
+
+class _Stop:
+    """The caller's reasons to stop, checked before anything is asked."""
+
+    def __init__(
+        self, callback: Callback | None, maxiter: int | None, max_time: float | None, target: float | None
+    ) -> None:
+        if callback is not None and not callable(callback):
+            raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
+        self.callback = callback
+        self.maxiter = None if maxiter is None else positive_integer("maxiter", maxiter)
+        self.target = None if target is None else number("target", target)
+        self.deadline = None if max_time is None else time.monotonic() + positive("max_time", max_time)
+        self.signalled: Callable[[], bool] = lambda: False
+        self.between: Callable[[], object] = lambda: None
+
+    def reason(self, optimizer: Optimizer) -> Status | None:
+        """Why to stop now, if there is a reason."""
+        if self.signalled():
+            return Status.INTERRUPTED
+        latest = optimizer.latest
+        if latest is not None and optimizer.nit == latest.nit:
+            if self.callback is not None:
+                try:
+                    self.callback(latest)
+                except StopIteration:
+                    return Status.CALLBACK
+            if self.target is not None and latest.fun <= self.target:
+                return Status.TARGET
+        if self.maxiter is not None and optimizer.nit >= self.maxiter:
+            return Status.MAXITER
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            return Status.MAX_TIME
+        return None
+
+
+def _checked_fun(fun: object) -> Callable[..., Any]:
+    if not callable(fun):
+        raise ArgumentTypeError(f"expected fun to be a function of an (n, d) array, got {fun!r}")
+    return fun
+
+
+def _checked_policy(on_error: object) -> Retry | None:
+    if isinstance(on_error, Retry):
+        return on_error
+    choice("on_error", on_error, ("raise",))
+    return None
+
+
+def _checked_cap(max_sent: int | None, budget: int) -> int:
+    positive_integer("budget", budget)
+    return budget if max_sent is None else positive_integer("max_sent", max_sent)
+
+
+def _refuse_small(budget: int, smallest: int) -> None:
+    if budget < smallest:
+        raise ArgumentError(
+            f"expected budget >= {smallest} (one iteration of this method and one query for the end), got {budget}: "
+            "raise the budget or use a smaller batch_size"
+        )

@@ -1,0 +1,45 @@
+"""Directions as another implementation drew them, so that a comparison with it is not one of seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from zomirror.errors import ArgumentError
+from zomirror.methods.descent import MirrorDescent
+from zomirror.methods.directions import Key, Rademacher
+from zomirror.methods.estimator import TwoPoint
+from zomirror.numerics.arrays import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Signs 2 b - 1 with b = numpy.random.default_rng(seed).integers(0, 2, (count, d)), one iteration after the other.
+
+    An integer below 2 is half a word of the generator, which can be moved to any word: so any row can be made alone.
+    """
+
+    seed: int
+    count: int
+    """Directions of an iteration."""
+
+    def delta(self, d: int) -> float:
+        """E[u u^T] = I."""
+        return 1.0
+
+    def fill(self, out: Array, key: Key, t: int, start: int, scale: float) -> None:
+        """The rows from `start` on of iteration t; the key has no say."""
+        rows, d = out.shape
+        words, half = divmod((t * self.count + start) * d, 2)
+        draw = np.random.Generator(np.random.PCG64(self.seed).advance(words))
+        bits = draw.integers(0, 2, half + rows * d)[half:].reshape(rows, d)
+        out[:] = out.dtype.type(scale) * (2 * bits - 1)
+
+
+def replayed(method: MirrorDescent, seed: int) -> MirrorDescent:
+    """The method with its signs drawn so."""
+    estimator = method.estimator
+    if not (isinstance(estimator, TwoPoint) and isinstance(estimator.directions, Rademacher)):
+        raise ArgumentError(f"expected a method with two-point differences and random signs, got {estimator}")
+    return replace(method, estimator=replace(estimator, directions=Replayed(seed, estimator.batch_size)))

@@ -1,0 +1,213 @@
+"""What a run directory holds, told without running, locking or writing anything."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zomirror.errors import ArgumentError, RunError
+from zomirror.runs import checkpoint as checkpoints
+from zomirror.runs import configuration as configs
+from zomirror.runs import stored_result as results
+from zomirror.runs.configuration import read_journal
+from zomirror.runs.folder import Folder, check_name, check_path
+from zomirror.runs.lock import holder
+
+if TYPE_CHECKING:
+    from zomirror.runs.configuration import Config
+    from zomirror.runs.document import Json
+    from zomirror.runs.scan import Scan
+
+_TRIES = 10  # of seeing a journal move that its owner is writing
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What `inspect` found.
+
+    `state` is 'fresh' (nothing sent yet), 'running' (its owner is alive on this machine), 'interrupted' (run the same
+    call again), 'finished' or 'damaged' (`damage` says what is wrong and where; a checkpoint or result that is merely
+    unusable is listed there too, and does not make the run damaged). `progress` is the part of the budget used, or of
+    the members finished.
+    """
+
+    path: Path
+    kind: str
+    state: str
+    progress: float | None = None
+    position: int = 0
+    used: int = 0
+    sent: int = 0
+    lost: int = 0
+    sessions: int = 0
+    configuration: dict[str, Json] | None = None
+    created: str = ""
+    version: str = ""
+    owner: str = ""
+    damage: tuple[str, ...] = ()
+    members: tuple[RunInfo, ...] = ()
+
+    def __str__(self) -> str:
+        part = "" if self.progress is None else f" {self.progress:.0%},"
+        text = f"{self.path.name}: {self.state},{part} used {self.used:,}, sent {self.sent:,}, lost {self.lost:,}"
+        return "; ".join((text, *self.damage))
+
+
+def inspect(path: str | os.PathLike[str]) -> RunInfo:
+    """Describe a run or a group of runs; RunError if the directory does not exist or holds neither."""
+    folder = Folder.open(check_path(path))
+    try:
+        return _describe(folder)
+    finally:
+        folder.close()
+
+
+def list_runs(root: str | os.PathLike[str]) -> list[RunInfo]:
+    """Describe every run directly below a directory, by name; other directories and links are passed over."""
+    folder = Folder.open(check_path(root))
+    try:
+        return _members(folder)
+    finally:
+        folder.close()
+
+
+def _members(folder: Folder) -> list[RunInfo]:
+    found = []
+    for name in folder.names():
+        if folder.kind(name) != "directory":
+            continue
+        try:
+            child = folder.child(check_name(name))
+        except (RunError, ArgumentError):
+            continue
+        try:
+            if child.kind(configs.NAME) is not None:
+                found.append(_describe(child, nested=True))
+        finally:
+            child.close()
+    return found
+
+
+def _describe(folder: Folder, *, nested: bool = False) -> RunInfo:
+    try:
+        config = configs.read(folder)
+    except RunError as error:
+        return RunInfo(folder.path, "unknown", "damaged", damage=(str(error),))
+    if config is None:
+        raise RunError(f"directory {str(folder.path)!r} holds no run: it has no {configs.NAME}")
+    owner, damage = None, tuple[str, ...]()
+    try:
+        owner = holder(folder)
+    except RunError as error:
+        damage = (str(error),)
+    blank = RunInfo(
+        folder.path,
+        config.kind,
+        "fresh",
+        configuration=config.settings,
+        created=config.created,
+        version=config.version,
+        owner=str(owner) if owner else "",
+        damage=damage,
+    )
+    running = owner is not None and owner.alive()
+    if config.kind == "group":
+        # a group inside a group is never written, and following one would have no end
+        return (
+            _describe_group(folder, config, blank, running=running) if not nested else replace(blank, state="damaged")
+        )
+    return _describe_run(folder, config, blank, running=running)
+
+
+def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: bool) -> RunInfo:
+    damage = list(info.damage)
+    try:
+        fd = folder.open_file(configs.JOURNAL)
+    except RunError as error:
+        return replace(info, state="damaged", damage=(*damage, str(error)))
+    try:
+        found = _read_moving(fd, folder, config) if running else read_journal(fd, folder, config)
+    except RunError as error:
+        return replace(info, state="damaged", damage=(*damage, str(error)))
+    finally:
+        os.close(fd)
+    what = folder.where(configs.JOURNAL)
+    ledger = found.ledger if running else found.settled()
+    finished = False
+    try:
+        finished = results.belongs(folder, config, ledger.crc) is not None
+    except RunError as error:
+        damage.append(str(error))
+    state = "finished" if finished else "fresh" if ledger.sent == 0 else "interrupted"
+    state = "running" if running and not finished else state
+    if found.dropped and not running:
+        damage.append(f"{found.dropped:,} bytes of an unfinished write lie at the end of {what}")
+    try:
+        known = checkpoints.glance(folder)
+        if known and known.run_id == config.run_id and known.offset > found.end and not running:
+            state = "damaged"
+            damage.append(f"{what} ends at byte {found.end:,}, but a checkpoint was made at byte {known.offset:,}")
+    except RunError as error:
+        damage.append(str(error))
+    budget = config.settings.get("budget")
+    known_budget = isinstance(budget, (int, float)) and budget > 0
+    return replace(
+        info,
+        state=state,
+        progress=1.0 if finished else min(1.0, ledger.used / budget) if known_budget else None,  # type: ignore[operator]
+        position=ledger.position,
+        used=ledger.used,
+        sent=ledger.sent,
+        lost=ledger.lost,
+        sessions=ledger.sessions,
+        damage=tuple(damage),
+    )
+
+
+def _read_moving(fd: int, folder: Folder, config: Config) -> Scan:
+    """Scan a journal that its owner is writing between our reads: damage is only what does not move."""
+    try:
+        return read_journal(fd, folder, config)
+    except RunError:
+        end = read_journal(fd, folder, config, moving=True).end
+        for _ in range(_TRIES):
+            time.sleep(0.02)
+            found = read_journal(fd, folder, config, moving=True)
+            if found.end > end:
+                return found
+        raise
+
+
+def _describe_group(folder: Folder, config: Config, info: RunInfo, *, running: bool) -> RunInfo:
+    members = _members(folder)
+    damage = list(info.damage)
+    finished = False
+    try:
+        finished = results.belongs(folder, config, 0) is not None
+    except RunError as error:
+        damage.append(str(error))
+    states = [member.state for member in members]
+    if running or "running" in states:
+        state = "running"
+    elif "damaged" in states:
+        state = "damaged"
+        damage += [f"{m.path.name}: {text}" for m in members if m.state == "damaged" for text in m.damage]
+    else:
+        state = "finished" if finished else "interrupted" if members else "fresh"
+    total = config.settings.get("members")
+    done = states.count("finished")
+    return replace(
+        info,
+        state=state,
+        progress=min(1.0, done / total) if isinstance(total, int) and total > 0 else None,
+        used=sum(member.used for member in members),
+        sent=sum(member.sent for member in members),
+        lost=sum(member.lost for member in members),
+        position=sum(member.position for member in members),
+        sessions=sum(member.sessions for member in members),
+        damage=tuple(damage),
+        members=tuple(members),
+    )

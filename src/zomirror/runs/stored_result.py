@@ -1,0 +1,82 @@
+"""What a run ended with: result.json and result.npz, bound to the state of the journal that they came from."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from zomirror.errors import RunError
+from zomirror.runs import npz
+from zomirror.runs.document import LARGEST, Json, canonical, decode, encode
+from zomirror.runs.lock import now
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from zomirror.runs.configuration import Config
+    from zomirror.runs.folder import Folder
+
+NAME = "result.json"
+ARRAYS = "result.npz"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A result as stored: `summary` is JSON, `arrays` are what is too large for it."""
+
+    summary: dict[str, Json]
+    arrays: dict[str, NDArray[Any]]
+    finished: str
+
+
+def write(
+    folder: Folder, config: Config, crc: int, summary: Mapping[str, object], arrays: Mapping[str, object]
+) -> None:
+    """Put a result in place; a crash between its two files leaves no result, and the run can be finished again."""
+    document: dict[str, Json] = {
+        "format": FORMAT,
+        "run": config.run_id,
+        "crc": crc,
+        "settings": config.settings,
+        "finished": now(),
+        "result": canonical(dict(summary), "result"),
+        "arrays": {name: npz.digest(npz.normal(value, name)) for name, value in arrays.items()},
+    }
+    data = encode(document)
+    if arrays:
+        folder.replace(ARRAYS, lambda file: npz.write(file, arrays), sync=False)
+    folder.replace(NAME, lambda file: file.write(data))
+
+
+def belongs(folder: Folder, config: Config, crc: int) -> dict[str, Json] | None:
+    """The document of the stored result if it is of this configuration and this state of the journal."""
+    if folder.kind(NAME) is None:
+        return None
+    document = decode(folder.read(NAME, limit=LARGEST), folder.where(NAME))
+    same = (FORMAT, config.run_id, crc) == tuple(document.get(key) for key in ("format", "run", "crc"))
+    if not same or encode(document.get("settings")) != encode(config.settings):
+        return None
+    return document
+
+
+def read(folder: Folder, config: Config, crc: int) -> Stored | None:
+    """The stored result, or None if there is none that belongs; RunError if it is damaged."""
+    document = belongs(folder, config, crc)
+    if document is None:
+        return None
+    summary, digests = document.get("result"), document.get("arrays")
+    if not isinstance(summary, dict) or not isinstance(digests, dict):
+        raise RunError(f"{folder.where(NAME)} lacks a part that every result has")
+    arrays = {}
+    if digests:
+        with os.fdopen(folder.open_file(ARRAYS), "rb") as file:
+            reader = npz.Reader(file, folder.where(ARRAYS))
+            for name, wanted in digests.items():
+                arrays[name] = reader.load(name)
+                if npz.digest(arrays[name]) != wanted:
+                    raise RunError(f"{folder.where(ARRAYS)}, array {name!r} is not the one that {NAME} describes")
+    return Stored(summary, arrays, str(document.get("finished")))
