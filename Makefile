@@ -65,7 +65,7 @@ types: $(FULL)
 unit: export OMP_NUM_THREADS := 1
 unit: $(FULL) $(KSERVE)
 	@$(PY) -m tests.support.chromium
-	$(PY) -m pytest -q -n $(WORKERS) --no-loadscope-reorder --cov --cov-report=
+	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --cov --cov-report=
 	$(PY) -m coverage report --fail-under=$(COVERAGE_FLOOR)
 
 bench: $(FULL)

@@ -24,7 +24,7 @@ def query(m: int = 9, d: int = 4, *, t: int = 0, max_block_bytes: int = 1 << 20,
 
 def test_values_of_every_row_in_order() -> None:
     q = query()
-    oracle = zm.engine.oracle.Oracle(Counted(sphere_function), 100)
+    oracle = Oracle(Counted(sphere_function), 100)
     assert oracle(q).tolist() == sphere_function(q.points()).tolist()
     assert oracle.remaining == 90
     assert (oracle.ledger.used, oracle.ledger.sent) == (10, 10)
@@ -34,8 +34,8 @@ def test_values_of_every_row_in_order() -> None:
 def test_blocks_change_the_calls_and_nothing_else(rows: int) -> None:
     fun = Counted(sphere_function)
     q = query(max_block_bytes=rows * 4 * 8)
-    values = zm.engine.oracle.Oracle(fun, 10)(q)
-    assert values.tobytes() == zm.engine.oracle.Oracle(sphere_function, 10)(query()).tobytes()
+    values = Oracle(fun, 10)(q)
+    assert values.tobytes() == Oracle(sphere_function, 10)(query()).tobytes()
     assert fun.calls == -(-10 // rows)
     assert fun.rows == 10
 
@@ -47,14 +47,14 @@ def test_one_point_at_a_time() -> None:
         seen.append(x.shape)
         return float(sphere_function(x))
 
-    values = zm.engine.oracle.Oracle(one, 10, vectorized=False)(query())
+    values = Oracle(one, 10, vectorized=False)(query())
     np.testing.assert_allclose(values, sphere_function(query().points()), rtol=1e-15)
     assert seen == [(4,)] * 10
 
 
 @pytest.mark.parametrize("wrap", [float, np.float32, lambda v: np.array(v), lambda v: np.array([v]), lambda v: [[v]]])
 def test_one_number_in_any_wrapping(wrap: Any) -> None:
-    values = zm.engine.oracle.Oracle(lambda x: wrap(sphere_function(x)), 10, vectorized=False)(query())
+    values = Oracle(lambda x: wrap(sphere_function(x)), 10, vectorized=False)(query())
     np.testing.assert_allclose(values, sphere_function(query().points()), rtol=1e-6)
 
 
@@ -69,14 +69,14 @@ def test_a_stochastic_function_gets_the_draws(vectorized: bool) -> None:
             assert type(draws) is int
         return sphere_function(points) + 100.0 * draws
 
-    values = zm.engine.oracle.Oracle(fun, 10, vectorized=vectorized)(q)
+    values = Oracle(fun, 10, vectorized=vectorized)(q)
     assert seen == [0, 1, 2, 3, 4] * 2
     np.testing.assert_allclose(values, sphere_function(q.points()) + 100.0 * q.samples())
 
 
 def test_a_batch_that_does_not_fit_is_not_sent() -> None:
     fun = Counted(sphere_function)
-    oracle = zm.engine.oracle.Oracle(fun, 15)
+    oracle = Oracle(fun, 15)
     oracle(query())
     with pytest.raises(zm.errors.BudgetError, match=r"at most 5 more queries \(budget 15\), got 10: nothing was sent"):
         oracle(query())
@@ -87,7 +87,7 @@ def test_a_batch_that_does_not_fit_is_not_sent() -> None:
 
 def test_a_ledger_with_a_cap_refuses_before_sending() -> None:
     fun = Counted(sphere_function)
-    oracle = zm.engine.oracle.Oracle(fun, 100, ledger=MemoryLedger(max_sent=25))
+    oracle = Oracle(fun, 100, ledger=MemoryLedger(max_sent=25))
     oracle(query())
     oracle(query())
     with pytest.raises(zm.errors.BudgetError, match="send at most 25 queries, but 20 were sent and 10 more are needed"):
@@ -110,7 +110,7 @@ class Flaky:
 
 
 def test_an_exception_is_chained_and_names_the_rows() -> None:
-    oracle = zm.engine.oracle.Oracle(Flaky(3), 100)
+    oracle = Oracle(Flaky(3), 100)
     oracle(query())  # rows 0 to 9
     blocks_of_four = query(max_block_bytes=4 * 4 * 8)  # rows 10 to 13, then 14 to 17
     with pytest.raises(
@@ -124,20 +124,20 @@ def test_an_exception_is_chained_and_names_the_rows() -> None:
 
 def test_retry_sends_the_same_rows_again_and_counts_them() -> None:
     fun = Flaky(1, 2)
-    oracle = zm.engine.oracle.Oracle(fun, 10, on_error=zm.Retry(2))
-    assert oracle(query()).tobytes() == zm.engine.oracle.Oracle(sphere_function, 10)(query()).tobytes()
+    oracle = Oracle(fun, 10, on_error=zm.Retry(2))
+    assert oracle(query()).tobytes() == Oracle(sphere_function, 10)(query()).tobytes()
     assert (oracle.ledger.used, oracle.ledger.sent, fun.calls) == (10, 30, 3)
 
 
 def test_retry_gives_up_after_its_times() -> None:
     fun = Flaky(1, 2, 3)
     with pytest.raises(zm.errors.OracleError, match=r"call 3 failed.*attempt 3 of 3"):
-        zm.engine.oracle.Oracle(fun, 10, on_error=zm.Retry(2))(query())
+        Oracle(fun, 10, on_error=zm.Retry(2))(query())
     assert fun.calls == 3
 
 
 def test_rows_are_counted_by_what_was_used() -> None:
-    oracle = zm.engine.oracle.Oracle(Flaky(1, 3, 4), 100, on_error=zm.Retry(1))
+    oracle = Oracle(Flaky(1, 3, 4), 100, on_error=zm.Retry(1))
     oracle(query())  # sent twice, used once
     with pytest.raises(zm.errors.OracleError, match=r"queries 10 to 19 of the run, attempt 2 of 2") as caught:
         oracle(query())
@@ -148,7 +148,7 @@ def test_rows_are_counted_by_what_was_used() -> None:
 def test_retry_stops_at_the_cap() -> None:
     fun = Flaky(1, 2, 3)
     with pytest.raises(zm.errors.BudgetError, match="but 20 were sent and 10 more"):
-        zm.engine.oracle.Oracle(fun, 10, ledger=MemoryLedger(29), on_error=zm.Retry(5))(query())
+        Oracle(fun, 10, ledger=MemoryLedger(29), on_error=zm.Retry(5))(query())
     assert fun.calls == 2
 
 
@@ -158,7 +158,7 @@ def test_an_interrupt_is_not_an_error_of_the_function(stop: type[BaseException])
         raise stop
 
     with pytest.raises(stop):
-        zm.engine.oracle.Oracle(fun, 10, on_error=zm.Retry(3))(query())
+        Oracle(fun, 10, on_error=zm.Retry(3))(query())
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_anything_else_is_refused_in_one_sentence(answer: Any, sentence: str) ->
         checked_values(answer, 4, first=20)
     assert caught.value.rows == range(20, 24)
     with pytest.raises(zm.errors.OracleError, match=sentence):
-        zm.engine.oracle.Oracle(lambda points: answer, 10)(query(m=3))
+        Oracle(lambda points: answer, 10)(query(m=3))
 
 
 @pytest.mark.parametrize(
@@ -220,11 +220,11 @@ def test_anything_else_is_refused_in_one_sentence(answer: Any, sentence: str) ->
 )
 def test_wrong_answers_for_one_point(answer: Any, sentence: str) -> None:
     with pytest.raises(zm.errors.OracleError, match=sentence):
-        zm.engine.oracle.Oracle(lambda x: answer, 10, vectorized=False)(query())
+        Oracle(lambda x: answer, 10, vectorized=False)(query())
 
 
 def test_nonfinite_values_pass_and_are_named() -> None:
-    values = zm.engine.oracle.Oracle(lambda points: np.where(np.arange(len(points)) > 2, np.nan, 1.0), 10)(query())
+    values = Oracle(lambda points: np.where(np.arange(len(points)) > 2, np.nan, 1.0), 10)(query())
     assert nonfinite_rows(values) == "nan in rows 3, 4, 5, 6, 7 and 2 more of the batch"
     assert nonfinite_rows(np.array([1.0, -np.inf])) == "-inf in row 1 of the batch"
     assert nonfinite_rows(np.ones(3)) == ""
@@ -242,7 +242,7 @@ def test_the_input_is_read_only(vectorized: bool) -> None:
             points.flags.writeable = True
         return sphere_function(points)
 
-    zm.engine.oracle.Oracle(fun, 10, vectorized=vectorized)(query())
+    Oracle(fun, 10, vectorized=vectorized)(query())
 
 
 @pytest.mark.parametrize("vectorized", [True, False])
@@ -255,7 +255,7 @@ def test_points_that_are_kept_do_not_change(vectorized: bool, keep: Any) -> None
         kept.append((part, np.array(part)))
         return sphere_function(points)
 
-    oracle = zm.engine.oracle.Oracle(fun, 10_000, vectorized=vectorized)
+    oracle = Oracle(fun, 10_000, vectorized=vectorized)
     for t in range(5):
         oracle(query(t=t, max_block_bytes=3 * 4 * 8))
     assert len(kept) == (50 if vectorized is False else 20)
@@ -270,7 +270,7 @@ def test_memory_is_reused_when_nothing_is_kept() -> None:
         places.add(points.__array_interface__["data"][0])
         return sphere_function(points)
 
-    oracle = zm.engine.oracle.Oracle(fun, 10_000)
+    oracle = Oracle(fun, 10_000)
     for t in range(20):
         oracle(query(t=t))
     [place] = places
@@ -278,7 +278,7 @@ def test_memory_is_reused_when_nothing_is_kept() -> None:
 
 
 def test_answers_may_be_views_of_the_points() -> None:
-    oracle = zm.engine.oracle.Oracle(lambda points: points[:, 0], 100)
+    oracle = Oracle(lambda points: points[:, 0], 100)
     first = oracle(query(t=0))
     kept = first.copy()
     oracle(query(t=1))
@@ -294,4 +294,4 @@ def test_retry_needs_a_positive_number(times: int) -> None:
 @pytest.mark.parametrize(("budget", "error"), [(0, ValueError), (-3, ValueError), (1.5, TypeError), (True, TypeError)])
 def test_an_oracle_needs_a_budget(budget: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="expected budget"):
-        zm.engine.oracle.Oracle(sphere_function, budget)
+        Oracle(sphere_function, budget)
