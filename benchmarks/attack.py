@@ -83,13 +83,13 @@ def ours(name: str, images: NDArray[np.float32], labels: NDArray[np.int64]) -> l
         started = time.process_time()
         found = zm.attack(model, x0, budget=BUDGET, rng=i)
         seconds = time.process_time() - started
-        inside = ((found.adversarial >= 0) & (found.adversarial <= 1)).all()
+        inside = ((found.perturbed >= 0) & (found.perturbed <= 1)).all()
         if not inside or not found.nfev == model.queries <= BUDGET:
             raise SystemExit(f"image {i}: outside the box, or {model.queries} queries for {found.nfev}")
-        change = found.adversarial - x0
+        change = found.perturbed - x0
         rows.append(
             {
-                "success": bool(found.success and model(found.adversarial[None]).argmax() != label),
+                "success": bool(found.valid and model(found.perturbed[None]).argmax() != label),
                 "l1": float(np.abs(change).sum()),
                 "l2": float(np.linalg.norm(change)),
                 "changed": int(np.count_nonzero((change != 0).any(axis=0))),

@@ -214,20 +214,20 @@ def changed(cells: Array, photo: Array) -> Array:
     return moved
 
 
-def negative(net: Network, photo: Array, budget: int, out: Path) -> tuple[Array, list[zm.Attack]]:
+def negative(net: Network, photo: Array, budget: int, out: Path) -> tuple[Array, list[zm.Explanation]]:
     """Another class, by the colours of few cells: of 28 x 28, then of the quarters of those, at last single pixels."""
     free = np.ones((28, 28), bool)
-    found: list[zm.Attack] = []
+    found: list[zm.Explanation] = []
     for _ in range(4):
         model = lambda cells: net(changed(cells, photo))  # noqa: E731
         fixed = np.broadcast_to(~free, (3, *free.shape))
         given: dict[str, Any] = {"bounds": (-1, 1), "fixed": fixed, "budget": budget // 4, "rng": 0}
         one = zm.attack(model, np.zeros(fixed.shape, np.float32), run_dir=out / f"PN-{len(free)}", **given)
         found.append(one)
-        if not one.success:
+        if not one.valid:
             break
         free = grown((one.x != 0).any(axis=0), 2)
-    best = [one for one in found if one.success]
+    best = [one for one in found if one.valid]
     return changed(best[-1].x, photo) if best else photo, found
 
 
@@ -259,7 +259,7 @@ def study(net: Network, photo: Array, budget: int, out: Path) -> tuple[dict[str,
     whole = shown((mask > 0).astype(np.float32), photo)
     line: dict[str, Any] = {"predicted": label}
     line["PN"] = {
-        "valid": attacks[0].success,
+        "valid": attacks[0].valid,
         "seen_as": net.named(int(net(adversarial[None])[0].argmax())),
         "queries": sum(one.nfev for one in attacks),
         "cells": [f"{(one.x != 0).any(axis=0).sum()} of {one.x[0].size}" for one in attacks],

@@ -25,7 +25,7 @@ def main() -> None:
     attacks = zm.attack_many(models.path("lenet"), images, budget=given.budget, rng=0)
     for one in attacks:
         print(f"{one.words()}, l1 {one.l1_norm:.1f}, {one.nfev:,} queries")
-    plot_grid([one.explanation for one in attacks], title="Sparse attacks on LeNet").savefig(given.out, dpi=150)
+    plot_grid(attacks, title="Sparse attacks on LeNet").savefig(given.out, dpi=150)
 
 
 if __name__ == "__main__":

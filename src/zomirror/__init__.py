@@ -11,9 +11,9 @@ f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box; with `Optimizer` the caller asks th
 
 from zomirror import datasets, errors, methods, models, runs
 from zomirror.classifiers import as_classifier, command_classifier, command_function, http_classifier, onnx_classifier
-from zomirror.contrast import Explanation, explain, explain_many
-from zomirror.contrast.adversarial import Attack, attack, attack_many
-from zomirror.engine.oracle import Retry
+from zomirror.contrast import Explanation, attack, attack_many, explain, explain_many
+from zomirror.engine.black_box import Retry
+from zomirror.features import Vector
 from zomirror.minimization import minimize
 from zomirror.optimizer import Optimizer
 from zomirror.parallel import Workers
@@ -22,12 +22,12 @@ from zomirror.scipy_adapter import scipy_method
 from zomirror.version import __version__
 
 __all__ = [
-    "Attack",
     "Explanation",
     "Optimizer",
     "Result",
     "Retry",
     "Status",
+    "Vector",
     "Workers",
     "__version__",
     "as_classifier",

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from zomirror.checks import choice, number, positive, positive_integer
-from zomirror.engine.durable import PathLike, RunLedger, finish, finished, open_run, resume, stored_seed
+from zomirror.engine.black_box import BlackBox, Retry, attempts_of, call, checked_values
+from zomirror.engine.driver import Interrupted, Job, Request, Search, drive
+from zomirror.engine.durable import PathLike, durably, finish, finished, stored_seed
 from zomirror.engine.interrupt import stop_on_signal
-from zomirror.engine.oracle import MemoryLedger, Oracle, Retry
+from zomirror.engine.ledger import JournalLedger, Ledger, MemoryLedger
 from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError
 from zomirror.methods.descent import Method
 from zomirror.methods.query import Query
-from zomirror.numerics.arrays import Values
+from zomirror.numerics.arrays import Array, Values
 from zomirror.optimizer import Optimizer
 from zomirror.parallel.blocks import split
 from zomirror.result import Intermediate, Result, Status
@@ -83,41 +86,69 @@ def minimize(
     optimizer = Optimizer(
         x0, l1=l1, l2=l2, bounds=bounds, method=method, rng=rng, stochastic=stochastic, returns=returns, noise=noise
     )
-    stop = _Stop(callback, maxiter, max_time, target)
+    stop = Stop(callback, maxiter, max_time, target)
     refuse = choice("nonfinite", nonfinite, ("stop", "refuse")) == "refuse"
-    cap, policy = _checked_cap(max_sent, budget), _checked_policy(on_error)
+    cap, attempts = _checked_cap(max_sent, budget), attempts_of(on_error)
     _checked_fun(fun)
     _refuse_small(budget, len(optimizer.query) + 1)
     team, fun, vectorized = split(fun, workers, block_rows, vectorized=vectorized)
+    box = BlackBox(partial(call, fun, vectorized=vectorized), attempts=attempts)
     if run_dir is None:
-        oracle = Oracle(fun, budget, ledger=MemoryLedger(cap), vectorized=vectorized, on_error=policy)
+        ledger = MemoryLedger(cap)
         with team:
-            return _drive(optimizer, oracle, stop, refuse=refuse)
+            return drive(Job(minimization(optimizer, ledger, budget, stop, refuse=refuse), ledger), box)
     settings = {"task": "minimize", "target": stop.target, "nonfinite": nonfinite}
     free = {"budget": budget, "maxiter": maxiter, "max_time": max_time}
-    with open_run(run_dir, optimizer, settings | free, cap) as run, stop_on_signal() as signalled, team:
-        if (stored := finished(run)) is not None:
-            return stored
-        resume(run, optimizer, lambda at: at.nfev < budget and (maxiter is None or at.nit < maxiter))
-        stop.signalled = lambda: bool(signalled)
-        stop.between = lambda: run.checkpoint(optimizer.snapshot()) if run.checkpoint_due else False
-        oracle = Oracle(fun, budget, ledger=RunLedger(run), vectorized=vectorized, on_error=policy)
-        result = _drive(optimizer, oracle, stop, refuse=refuse)
-        if result.status is Status.INTERRUPTED:
-            run.checkpoint(optimizer.snapshot())
-        elif result.status is not Status.MAX_SENT:
-            finish(run, result)
-        return result
+    job = durable_minimization(optimizer, run_dir, settings | free, budget, cap, stop, refuse=refuse)
+    with stop_on_signal() as signalled, team:
+        return drive(job, box, stop=lambda: bool(signalled))
 
 
-def _drive(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -> Result:
-    """The run to its end, and the last measurement."""
-    ledger = oracle.ledger
+def durable_minimization(
+    optimizer: Optimizer,
+    run_dir: PathLike,
+    settings: Mapping[str, Any],
+    budget: int,
+    max_sent: int,
+    stop: Stop | None = None,
+    **how: Any,
+) -> Job[Result]:
+    """A minimization in a run directory, ready to be driven, alone or in lockstep with others."""
+    journal = JournalLedger()
+    search = durably(
+        journal,
+        lambda: optimizer.open_run(run_dir, settings, max_sent),
+        minimization(optimizer, journal, budget, stop, **how),
+        load=finished,
+        save=finish,
+    )
+    return Job(search, journal)
+
+
+def minimization(
+    optimizer: Optimizer,
+    ledger: Ledger,
+    budget: int,
+    stop: Stop | None = None,
+    *,
+    refuse: bool = False,
+    inputs: Callable[[Array], Any] | None = None,
+    keep: Callable[[Any, int], Values] = checked_values,
+) -> Search[Result]:
+    """The run of an optimizer to its end, as a search: one query of the budget is kept to measure F at the end.
+
+    `inputs` turns points into what the black box takes, and `keep` its answer into values of f.
+    """
+    stop = Stop() if stop is None else stop
+    optimizer.resume(ledger, lambda at: at.nfev < budget and (stop.maxiter is None or at.nit < stop.maxiter))
     try:
-        status = _run(optimizer, oracle, stop, refuse=refuse)
+        status = yield from _run(optimizer, ledger, budget, stop, inputs, keep, refuse=refuse)
         if status in _MEASURED_AT_END:
-            optimizer.tell_closing(oracle(optimizer.closing, aside=True))
+            optimizer.tell_closing((yield Request(optimizer.closing, keep, inputs, aside=True)))
             status = optimizer.status if optimizer.status is Status.NONFINITE else status
+    except Interrupted:
+        ledger.checkpoint(optimizer.snapshot())
+        status = Status.INTERRUPTED
     except OracleError as error:
         error.result = optimizer.end(Status.ERROR, str(error), sent=ledger.sent)
         raise
@@ -129,19 +160,29 @@ def _drive(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -
 _MEASURED_AT_END = frozenset({Status.BUDGET, Status.MAXITER, Status.MAX_TIME, Status.CALLBACK})
 
 
-def _run(optimizer: Optimizer, oracle: Oracle, stop: _Stop, *, refuse: bool) -> Status:
-    """Ask and tell until a reason to stop; one query of the budget stays for the end."""
+def _run(
+    optimizer: Optimizer,
+    ledger: Ledger,
+    budget: int,
+    stop: Stop,
+    inputs: Callable[[Array], Any] | None,
+    keep: Callable[[Any, int], Values],
+    *,
+    refuse: bool,
+) -> Search[Status]:
+    """Ask and tell until there is a reason to stop."""
     while True:
         query = optimizer.query
-        if len(query) + 1 > oracle.remaining:
+        if len(query) + 1 > budget - ledger.used:
             return Status.BUDGET
-        values = oracle(query)
+        values = yield Request(query, keep, inputs)
         if refuse:
             values = np.where(np.isfinite(values), values, _refused(query, values))
         optimizer.take(values)
         if optimizer.status is not Status.RUNNING:
             return optimizer.status
-        stop.between()
+        if ledger.checkpoint_due:
+            ledger.checkpoint(optimizer.snapshot())
         if (reason := stop.reason(optimizer)) is not None:
             return reason
 
@@ -155,11 +196,15 @@ def _refused(query: Query, values: Values) -> Values:
     return np.where(rows, np.finfo(np.float64).max, at_x)
 
 
-class _Stop:
+class Stop:
     """The caller's reasons to stop, checked before anything is asked."""
 
     def __init__(
-        self, callback: Callback | None, maxiter: int | None, max_time: float | None, target: float | None
+        self,
+        callback: Callback | None = None,
+        maxiter: int | None = None,
+        max_time: float | None = None,
+        target: float | None = None,
     ) -> None:
         if callback is not None and not callable(callback):
             raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
@@ -167,13 +212,9 @@ class _Stop:
         self.maxiter = None if maxiter is None else positive_integer("maxiter", maxiter)
         self.target = None if target is None else number("target", target)
         self.deadline = None if max_time is None else time.monotonic() + positive("max_time", max_time)
-        self.signalled: Callable[[], bool] = lambda: False
-        self.between: Callable[[], object] = lambda: None
 
     def reason(self, optimizer: Optimizer) -> Status | None:
         """Why to stop now, if there is a reason."""
-        if self.signalled():
-            return Status.INTERRUPTED
         latest = optimizer.latest
         if latest is not None and optimizer.nit == latest.nit:
             if self.callback is not None:
@@ -194,13 +235,6 @@ def _checked_fun(fun: object) -> Callable[..., Any]:
     if not callable(fun):
         raise ArgumentTypeError(f"expected fun to be a function of an (n, d) array, got {fun!r}")
     return fun
-
-
-def _checked_policy(on_error: object) -> Retry | None:
-    if isinstance(on_error, Retry):
-        return on_error
-    choice("on_error", on_error, ("raise",))
-    return None
 
 
 def _checked_cap(max_sent: int | None, budget: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.checks import choice, nonnegative, positive_integer, seed_of, some, vector
-from zomirror.engine.durable import PathLike, RunLedger, open_run, resume, stored_seed
-from zomirror.engine.oracle import checked_values, nonfinite_rows
+from zomirror.engine.black_box import checked_values, nonfinite_rows
+from zomirror.engine.durable import TRAJECTORY, PathLike, stable_repr, stored_seed
+from zomirror.engine.ledger import JournalLedger, Ledger
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
 from zomirror.methods.descent import Keeper, Kept, Method, Retreating, State
 from zomirror.methods.directions import key_of, uniform
@@ -73,7 +74,7 @@ class Optimizer:
         self.status = Status.RUNNING
         self._detail = ""
         self._run: RunDirectory | None = None
-        self._ledger: RunLedger | None = None
+        self._ledger: JournalLedger | None = None
         self._asked = False
 
     @classmethod
@@ -93,11 +94,12 @@ class Optimizer:
         if options.get("rng") is None:
             options["rng"] = stored_seed(run_dir)
         optimizer = cls(x0, **options)
-        run = open_run(run_dir, optimizer, {"task": "ask and tell"}, max_sent)
+        run = optimizer.open_run(run_dir, {"task": "ask and tell"}, max_sent)
+        ledger = JournalLedger()
+        ledger.attach(run)
         try:
-            resume(run, optimizer)
-            ledger = RunLedger(run)
-            while (values := ledger.recall(len(optimizer.query))) is not None:
+            optimizer.resume(ledger)
+            while (values := ledger.recall(len(optimizer.query), optimizer.query.checksum())) is not None:
                 optimizer.tell(values)
         except BaseException:
             run.close()
@@ -167,7 +169,7 @@ class Optimizer:
         told = checked_values(values, len(self.query))
         if self._ledger is not None:
             self._reserve()
-            self._ledger.record(told)
+            self._ledger.record(told, self.query.checksum())
             self._asked = False
         self.take(told)
         if self._run is not None and self._run.checkpoint_due:
@@ -239,6 +241,38 @@ class Optimizer:
         trace = _Trace(self.returns)
         trace.restore(arrays, state.x)
         self._state, self._trace, self.nfev, self._query = moved, trace, nfev, None
+
+    def open_run(self, run_dir: PathLike, settings: Mapping[str, Any], max_sent: int | None) -> RunDirectory:
+        """Create the run of this optimizer or resume it; RunError for one of another configuration."""
+        problem = self._state.problem
+        revision = getattr(self.method, "revision", 0)
+        known = {
+            "trajectory": [TRAJECTORY, revision] if revision else TRAJECTORY,
+            "l1": problem.penalty.l1,
+            "l2": problem.penalty.l2,
+            "method": stable_repr("method", self.method),
+            "seed": self.seed,
+            "stochastic": problem.stochastic,
+            "returns": self.returns,
+            "max_sent": max_sent,
+        }
+        arrays = {"x0": self.x, "lower": np.asarray(problem.box.lower), "upper": np.asarray(problem.box.upper)}
+        return RunDirectory.open(run_dir, known | dict(settings), arrays=arrays, max_sent=max_sent)
+
+    def resume(self, ledger: Ledger, fits: Callable[[Optimizer], bool] = lambda _: True) -> None:
+        """Go on from the checkpoint, if there is one that can be used; what it lacks is replayed.
+
+        A checkpoint beyond the end of this run (`fits` is false) is not used.
+        """
+        blank = self.snapshot()
+
+        def into(state: Mapping[str, NDArray[Any]]) -> None:
+            self.restore(state)
+            if not fits(self):
+                self.restore(blank)
+                raise RunError("it lies beyond the end of this run")
+
+        ledger.restore(into)
 
     @property
     def latest(self) -> Intermediate | None:

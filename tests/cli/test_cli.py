@@ -86,7 +86,7 @@ def test_several_inputs_have_a_file_each_and_an_overview(here: Path) -> None:
     call("explain", "toy_model:predict", "a.png", "other/a.png", "a.png", "--budget", 200, "--kind", "PN", "--out", "x")
     names = sorted(path.name for path in Path("x").iterdir())
     assert names == sorted(
-        ["a-PN.json", "a-PN.png", "other-a-PN.json", "other-a-PN.png", "a-PN-2.json", "a-PN-2.png", "overview.png"]
+        ["a-PN.json", "a-PN.png", "other-a-PN.json", "other-a-PN.png", "a-2-PN.json", "a-2-PN.png", "overview.png"]
     )
 
 

@@ -75,7 +75,7 @@ def test_a_run_that_was_terminated_goes_on_by_resume(here: Path) -> None:
         "--out",
         "x.npy",
     ]
-    with begun([*words, "--run-dir", "a run"], here, until="a run/command.json") as process:
+    with begun([*words, "--run-dir", "a run"], here, until="a run/journal.bin") as process:
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (143, "", "stopped; to go on: zomirror runs resume 'a run'\n")
@@ -95,7 +95,7 @@ def test_explanations_that_were_interrupted_go_on_by_resume(here: Path) -> None:
     for name, value in (("a.png", 51), ("b.png", 40)):
         picture(Path(name), value=value)
     words = ["explain", "toy_model:slowly", "a.png", "b.png", "--kind", "PN", "--budget", "300"]
-    with begun([*words, "--run-dir", "runs"], here, until="runs/command.json") as process:
+    with begun([*words, "--run-dir", "runs"], here, until="runs/PN/a/journal.bin") as process:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
@@ -109,9 +109,11 @@ def test_explanations_that_were_interrupted_go_on_by_resume(here: Path) -> None:
     call(*words)
     assert {path.name: path.read_bytes() for path in Path("explanations").glob("*.json")} == files
     assert len(files) == 2
-    states = [line.split()[:2] for line in call("runs", "list", "runs").stdout.splitlines()[1:]]
-    assert states == [["a-PN", "finished"], ["b-PN", "finished"]]
+    states = [line.split()[:2] for line in call("runs", "list", "runs/PN").stdout.splitlines()[1:]]
+    assert states == [["a", "finished"], ["b", "finished"]]
+    assert call("runs", "list", ".").stdout.splitlines()[1].split()[:2] == ["runs", "finished"]
+    assert "PN   finished" in call("runs", "show", "runs").stdout
     assert call("report", "runs").stdout == "report.html: 2 explanations, 2 of them valid\n"
-    assert call("report", "runs/a-PN", "explanations").stdout == "report.html: 3 explanations, 3 of them valid\n"
+    assert call("report", "runs/PN/a", "explanations").stdout == "report.html: 3 explanations, 3 of them valid\n"
     call("minimize", "toy_model:quadratic", "--dim", 3, "--budget", 50, "--run-dir", "other/one")
     assert "is a run of minimize, which explains nothing" in call("report", "other", code=1).stderr

@@ -13,7 +13,7 @@ from PIL import Image
 from rich.console import Console
 
 from tests.support import terminal
-from zomirror.cli.progress import Meter
+from zomirror.contrast.meter import Meter
 
 MODEL = """
 import time
@@ -46,12 +46,14 @@ def test_progress_is_shown_on_a_terminal_and_then_gone(here: Path) -> None:
     assert seen.code == 0
     full = [frame for frame in seen.frames if "best valid" in frame and "s left" in frame]
     assert full, seen.text
-    for part in ("PN of a.png, F ", "best valid ", " of 2,000 queries, ", "/s, ", " s left", "━"):
+    for part in ("explaining 1 input, F ", "best valid ", " of 2,000 queries, ", "/s, ", " s left", "━"):
         assert part in full[-1]
     assert COLOUR.search(seen.raw)
     assert seen.raw.rindex("\x1b[?25h") > seen.raw.rindex("\x1b[?25l"), "the cursor is given back"
-    last = terminal.ESCAPES.sub("", seen.raw[seen.raw.rindex("\x1b[2K") :])
-    assert last.lstrip("\r").startswith("a.png: classified 0; with 1 pixel added"), "the line is wiped away"
+    for answer in ("a.png: classified 0; with 1 pixel added", "pictures and .json files are in explanations"):
+        wiped = seen.raw.rindex("\x1b[2K", 0, seen.raw.index(answer))
+        before = terminal.ESCAPES.sub("", seen.raw[wiped : seen.raw.index(answer)]).strip()
+        assert "queries," not in before, "the line is wiped away before the answer"
 
 
 def test_ctrl_c_ends_cleanly_with_130(here: Path) -> None:

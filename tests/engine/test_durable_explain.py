@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
-import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -20,10 +18,8 @@ import zomirror as zm
 from tests.support.loopback import Server, model_server, read_batch, reply
 from tests.support.onnx_models import WEIGHTS
 from zomirror.classifiers import http_classifier
-from zomirror.contrast import driver as engine
+from zomirror.engine import driver as engine
 from zomirror.runs import inspect, list_runs
-from zomirror.runs.record import UNIT, Kind, pack, unpack
-from zomirror.runs.wide import Wide, carried
 
 W = np.random.default_rng(0).normal(size=(12, 3))
 X0 = np.full(12, 0.4)
@@ -180,7 +176,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "asked.kappa": {"kappa": 0.01},
     "asked.method": {"method": zm.methods.zo_ada_expmd(10)},
     "asked.target": {"target": 1},
-    "asked.levels": {"search": 2},
+    "asked.search": {"search": 2},
     "asked.loss": {"loss": "softplus"},
     "seed": {"rng": 1},
     "x0": {"x0": X0 + 1e-9},
@@ -217,73 +213,86 @@ def test_nothing_of_the_model_but_its_kind_is_stored(path: Path) -> None:
         assert b" at 0x" not in file.read_bytes()
 
 
-@pytest.mark.parametrize("damage", ["cut", "byte", "gone", "lying", "of another run"])
-def test_scores_that_are_missing_or_damaged_are_refused_by_name(path: Path, damage: str) -> None:
-    """F14, for the answers beside the journal."""
-    with pytest.raises(Crash):
-        explain(Model({6}), run_dir=path, max_sent=1_000)
-    file = path / "wide.bin"
-    data = bytearray(file.read_bytes())
-    if damage == "gone":
-        file.unlink()
-    elif damage == "cut":
-        file.write_bytes(data[:40])
-    elif damage == "byte":
-        data[40] ^= 1
-        file.write_bytes(data)
-    elif damage == "lying":  # the same numbers, in three rows instead of one
-        head = unpack(bytes(data[:UNIT]), None)
-        assert head is not None
-        seed = zlib.crc32(bytes.fromhex(json.loads((path / "config.json").read_text())["run"]))
-        payload = bytes(data[UNIT : UNIT + head.size])
-        file.write_bytes(pack(Kind.VALUES, head.count, head.position, 1, payload, seed)[0] + data[UNIT + head.size :])
-    else:
-        explain(run_dir=path.with_name("other"), rng=3)
-        shutil.copy(path.with_name("other") / "wide.bin", file)
-    never = Model()
-    with pytest.raises(zm.errors.RunError, match=r"wide.bin' lacks the answers to the queries from 0 on"):
-        explain(never, run_dir=path, max_sent=1_000)
-    assert never.rows == 0
-
-
 def test_a_flipped_byte_of_the_scores_is_found_wherever_it_is(path: Path) -> None:
+    """F14, for rows of several numbers."""
     whole = explain()
     with pytest.raises(Crash):
-        explain(Model({3}), run_dir=path, max_sent=1_000)
-    data = (path / "wide.bin").read_bytes()
-    for i in range(0, 64, 3):
+        explain(Model({4}), run_dir=path, max_sent=1_000)
+    data = (path / "journal.bin").read_bytes()
+    first = data.index(b"zm\x1a\x04")  # the record of the first scores
+    for i in range(first, first + 96, 5):
         changed = bytearray(data)
         changed[i] ^= 0x10
         other = path.with_name("other")
         shutil.copytree(path, other)
-        (other / "wide.bin").write_bytes(changed)
-        with pytest.raises(zm.errors.RunError, match=r"wide\.bin"):
+        (other / "journal.bin").write_bytes(changed)
+        with pytest.raises(zm.errors.RunError, match=r"journal\.bin' is damaged at byte"):
             explain(run_dir=other, max_sent=1_000)
         shutil.rmtree(other)
     assert bits(explain(run_dir=path, max_sent=1_000)) == bits(whole)
 
 
-def test_a_wide_reply_that_was_never_recorded_is_written_over(path: Path) -> None:
-    """A kill between the two files: the scores are there, their rows are not in the journal."""
+def test_answers_to_other_points_are_refused_by_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F30: whatever makes this version ask other points, the recorded answers are not taken for theirs."""
     with pytest.raises(Crash):
-        explain(Model({1}), run_dir=path, max_sent=1_000)
-    real = Wide.write
+        explain(Model({6}), run_dir=path, max_sent=1_000)
+    from zomirror.contrast.search import multistart
 
-    def crash(self: Wide, position: int, values: Any) -> Any:
-        real(self, position, values + 1)
-        raise Crash
+    monkeypatch.setattr(multistart, "STARTS", (0.26, 1.0))
+    never = Model()
+    with pytest.raises(zm.errors.RunError, match="belong to other points than would be asked now: resume it with the"):
+        explain(never, run_dir=path, max_sent=1_000)
+    assert never.rows == 0
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Wide, "write", crash)
-        with pytest.raises(Crash):
-            explain(run_dir=path, max_sent=1_000)
-    assert (path / "wide.bin").stat().st_size > 0
+
+def test_more_classes_than_fit_into_sixteen_bits(path: Path) -> None:
+    """F31: what was written can be read, however many scores a row has."""
+    classes = 70_001
+    weights = np.zeros((12, classes))
+    weights[:, :3] = W
+
+    class Wide(Model):
+        def __call__(self, batch: Any) -> Any:
+            super().__call__(batch)
+            return batch @ weights
+
+    given: dict[str, Any] = {"budget": 100, "max_sent": 1_000}
+    whole = explain(Wide(), **given)
+    with pytest.raises(Crash):
+        explain(Wide({3}), run_dir=path, **given)
+    assert bits(explain(Wide(), run_dir=path, **given)) == bits(whole)
+
+
+@pytest.mark.parametrize("kind", ["PN", "PP"])
+def test_a_model_that_fails_at_times_is_asked_again(path: Path, kind: str) -> None:
+    """F1: explain has the policy of minimize, every attempt is in the ledger, and the answer is the same."""
+    options: dict[str, Any] = {"kind": kind, "signed": kind == "PN", "max_sent": 1_000}
+    whole = explain(**options)
+    flaky = Model({2, 3, 6, 9, 10}, ConnectionError("gone"))
+    one = explain(flaky, run_dir=path, on_error=zm.Retry(2), **options)
+    assert bits(one) == bits(whole)
+    assert one.sent == flaky.rows == inspect(path).sent > one.nfev
+    hopeless = Model({4, 5, 6}, ConnectionError("gone"))
+    with pytest.raises(
+        zm.errors.OracleError, match=r"the model raised ConnectionError: gone .*attempt 3 of 3"
+    ) as caught:
+        explain(hopeless, on_error=zm.Retry(2), **options)
+    assert caught.value.result.nfev < caught.value.result.sent == hopeless.rows
+    many = explain_many(Model({2, 5}, ConnectionError("gone")), on_error=zm.Retry(2), max_sent=1_000, lockstep=2)
+    assert [bits(each) for each in many] == all_undisturbed()
+
+
+def test_scores_that_change_their_width_end_the_search_with_a_sentence(path: Path) -> None:
+    """F32."""
+
+    class Growing(Model):
+        def __call__(self, batch: Any) -> Any:
+            scores = super().__call__(batch)
+            return scores if self.calls < 3 else np.hstack([scores, scores])
+
+    with pytest.raises(zm.errors.OracleError, match="expected scores of 3 classes, as the model gave before, got 6"):
+        explain(Growing(), run_dir=path)
     assert bits(explain(run_dir=path, max_sent=1_000)) == undisturbed()
-
-
-def test_plain_numbers_are_never_taken_for_a_wide_reply() -> None:
-    for values in ([np.nan], [-np.nan], [0.0, np.nan], [np.inf], [], [1.0, 2.0]):
-        assert carried(np.array(values, dtype=np.float64)) is None
 
 
 def test_the_retries_of_a_model_behind_http_are_in_the_ledger(path: Path) -> None:
@@ -435,9 +444,9 @@ def test_ten_thousand_inputs_do_not_need_ten_thousand_files_open(path: Path) -> 
         real(*args)
 
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    real = engine._round
+    real = engine._answer
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_round", counting)
+        patch.setattr(engine, "_answer", counting)
         explain_many(lockstep=1, run_dir=path)
     assert most - before < 2 * 6
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
@@ -451,7 +460,7 @@ def test_an_explanation_of_an_earlier_revision_of_its_method_is_not_gone_on_with
         explain(Model({4}), run_dir=path, max_sent=1_000)
     never = Model()
     monkeypatch.setattr(zm.methods.GroupMemory, "revision", zm.methods.GroupMemory.revision + 1)
-    with pytest.raises(zm.errors.RunError, match="method"):
+    with pytest.raises(zm.errors.RunError, match="search_revision"):
         explain(never, run_dir=path, max_sent=1_000)
     assert never.rows == 0
     monkeypatch.undo()

@@ -13,56 +13,60 @@ from scipy.optimize import Bounds
 
 import zomirror as zm
 from zomirror.errors import ArgumentError, ArgumentTypeError
-from zomirror.features.vector import Setting, setting_of
+from zomirror.features.vector import Place, Vector
 
 X0 = np.array([0.0, 0.25, 0.5, 1.0])
 
 
-def sides(place: Setting) -> tuple[Any, Any]:
+def place_of(kind: str, x0: Any, **options: Any) -> Place:
+    return Vector(**options).place(x0, kind)
+
+
+def sides(place: Place) -> tuple[Any, Any]:
     """The decision set in input units."""
     return place.box.lower * place.scale, place.box.upper * place.scale
 
 
 def test_pn_adds_inside_the_bounds_and_starts_at_the_centre() -> None:
-    place = setting_of("PN", X0)
+    place = place_of("PN", X0)
     lower, upper = sides(place)
     assert lower.tolist() == [0, 0, 0, 0]
     assert upper.tolist() == [1, 0.75, 0.5, 0]
     assert place.start.tolist() == [0.5, 0.375, 0.25, 0]
-    assert place.to_input(np.zeros((1, 4)))[0].tolist() == X0.tolist()
+    assert place.inputs(np.zeros((1, 4)))[0].tolist() == X0.tolist()
 
 
 def test_signed_pn_goes_both_ways() -> None:
-    lower, upper = sides(setting_of("PN", X0, signed=True))
+    lower, upper = sides(place_of("PN", X0, signed=True))
     assert (lower + X0).tolist() == [0, 0, 0, 0]
     assert (upper + X0).tolist() == [1, 1, 1, 1]
 
 
 def test_pp_lies_between_nothing_and_the_input_and_starts_at_the_input() -> None:
-    place = setting_of("PP", X0)
+    place = place_of("PP", X0)
     lower, upper = sides(place)
     assert lower.tolist() == [0, 0, 0, 0]
     assert upper.tolist() == X0.tolist()
-    assert place.to_input(place.start[None])[0].tolist() == X0.tolist()
-    assert place.to_input(np.zeros((1, 4)))[0].tolist() == [0, 0, 0, 0]
+    assert place.inputs(place.start[None])[0].tolist() == X0.tolist()
+    assert place.inputs(np.zeros((1, 4)))[0].tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("baseline", [0.5, np.array([0.5, 0.5, 0.5, 0.5])])
 def test_pp_from_a_baseline_has_both_signs(baseline: Any) -> None:
-    place = setting_of("PP", X0, baseline=baseline)
+    place = place_of("PP", X0, baseline=baseline)
     lower, upper = sides(place)
     assert lower.tolist() == [-0.5, -0.25, 0, 0]
     assert upper.tolist() == [0, 0, 0, 0.5]
-    assert place.to_input(place.start[None])[0].tolist() == X0.tolist()
-    assert place.to_input(np.zeros((1, 4)))[0].tolist() == [0.5] * 4
+    assert place.inputs(place.start[None])[0].tolist() == X0.tolist()
+    assert place.inputs(np.zeros((1, 4)))[0].tolist() == [0.5] * 4
 
 
 @pytest.mark.parametrize("fixed", [[0, 2], np.array([True, False, True, False]), (0, 2)])
 @pytest.mark.parametrize("kind", ["PP", "PN"])
 def test_fixed_features_stay_what_they_are_in_the_input(kind: str, fixed: Any) -> None:
-    place = setting_of(kind, X0, fixed=fixed, signed=kind == "PN")
+    place = place_of(kind, X0, fixed=fixed, signed=kind == "PN")
     for w in (place.box.lower, place.box.upper, place.start):
-        assert place.to_input(np.atleast_2d(w))[0][[0, 2]].tolist() == X0[[0, 2]].tolist()
+        assert place.inputs(np.atleast_2d(w))[0][[0, 2]].tolist() == X0[[0, 2]].tolist()
 
 
 @pytest.mark.parametrize(
@@ -74,19 +78,19 @@ def test_fixed_features_stay_what_they_are_in_the_input(kind: str, fixed: Any) -
     ],
 )
 def test_bounds_per_feature_are_the_units(bounds: Any) -> None:
-    place = setting_of("PN", np.array([1.0, 10.0, 0.5]), bounds=bounds, signed=True)
+    place = place_of("PN", np.array([1.0, 10.0, 0.5]), bounds=bounds, signed=True)
     assert np.asarray(place.scale).tolist() == [2, 10, 2]
     assert np.asarray(place.box.lower).tolist() == [-0.5, 0, -0.75]
     assert np.asarray(place.box.upper).tolist() == [0.5, 1, 0.25]
 
 
 def test_scale_overrides_the_units() -> None:
-    place = setting_of("PN", np.array([1.0, 10.0]), bounds=([0, 0], [2, 20]), scale=[1, 5])
+    place = place_of("PN", np.array([1.0, 10.0]), bounds=([0, 0], [2, 20]), scale=[1, 5])
     assert np.asarray(place.box.upper).tolist() == [1, 2]
 
 
 def test_open_bounds_have_units_of_their_own_and_a_finite_start() -> None:
-    place = setting_of("PN", np.array([3.0, -2.0]), bounds=None, signed=True)
+    place = place_of("PN", np.array([3.0, -2.0]), bounds=None, signed=True)
     assert np.asarray(place.scale).tolist() == [1, 1]
     assert np.isfinite(place.start).all()
     assert np.isneginf(place.box.lower).all()
@@ -95,9 +99,9 @@ def test_open_bounds_have_units_of_their_own_and_a_finite_start() -> None:
 def test_normalised_inputs_have_bounds_in_raw_units() -> None:
     raw = np.linspace(0, 1, 12).reshape(3, 2, 2)
     mean, std = np.array([0.5, 0.4, 0.3]), np.array([0.2, 0.25, 0.5])
-    place = setting_of("PN", (raw - mean[:, None, None]) / std[:, None, None], mean=mean, std=std, signed=True)
+    place = place_of("PN", (raw - mean[:, None, None]) / std[:, None, None], mean=mean, std=std, signed=True)
     for side, value in ((place.box.lower, 0), (place.box.upper, 1)):
-        seen = place.to_input(np.atleast_2d(side))[0] * std[:, None, None] + mean[:, None, None]
+        seen = place.inputs(np.atleast_2d(side))[0] * std[:, None, None] + mean[:, None, None]
         np.testing.assert_allclose(seen, value, atol=1e-12)
 
 
@@ -113,23 +117,23 @@ def test_every_point_of_the_set_is_a_valid_input(
 ) -> None:
     reach = {"PP": np.abs(x0 - baseline), "PN": np.ones_like(x0) if signed else 1 - x0}[kind]
     assume(reach.any())
-    place = setting_of(kind, x0, signed=signed, baseline=baseline)
+    place = place_of(kind, x0, signed=signed, baseline=baseline)
     assert np.array_equal(place.box.project(place.start), place.start), "the start is inside"
     lower, upper = (np.broadcast_to(side, x0.shape) for side in (place.box.lower, place.box.upper))
     w = lower + random.random() * (upper - lower)
-    seen = place.to_input(w[None])[0]
+    seen = place.inputs(w[None])[0]
     assert (seen >= -1e-12).all()
     assert (seen <= 1 + 1e-12).all()
-    start = place.to_input(np.zeros((1, x0.size)) if kind == "PN" else place.start[None])[0]
+    start = place.inputs(np.zeros((1, x0.size)) if kind == "PN" else place.start[None])[0]
     np.testing.assert_allclose(start, x0, atol=1e-12)
 
 
 def test_the_input_is_copied_and_float32_stays() -> None:
     x0 = np.full((1, 2, 2), 0.5, np.float32)
-    place = setting_of("PN", x0)
+    place = place_of("PN", x0)
     x0[:] = 7
     assert place.x0.max() == 0.5
-    batch = place.to_input(np.repeat(place.start[None], 3, axis=0))
+    batch = place.inputs(np.repeat(place.start[None], 3, axis=0))
     assert batch.shape == (3, 1, 2, 2)
     assert batch.dtype == np.float32
 
@@ -159,7 +163,7 @@ def test_the_input_is_copied_and_float32_stays() -> None:
 )
 def test_what_does_not_fit_is_said(kind: str, x0: Any, options: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        setting_of(kind, x0, **options)
+        place_of(kind, x0, **options)
 
 
 def test_a_complex_scale_is_refused() -> None:

@@ -24,7 +24,7 @@ from zomirror.paper import images as pictures
 from zomirror.paper.cases import case
 from zomirror.paper.grid import TELLING, Task, grid
 from zomirror.paper.outcome import Outcome, steps
-from zomirror.paper.runner import Job, run, run_one
+from zomirror.paper.runner import Job, run, run_together
 from zomirror.paper.settings import (
     ALGORITHMS,
     AUTHORS,
@@ -49,6 +49,11 @@ def lenet() -> pictures.Network:
 @pytest.fixture(scope="module")
 def images(lenet: pictures.Network) -> tuple[tuple[int, ...], ...]:
     return pictures.chosen("mnist", lenet, 2)
+
+
+def f_of(posed: Any, model: Any) -> Any:
+    """The black box of a case."""
+    return lambda points: posed.loss(posed.margins(model, points))
 
 
 def small(lenet: pictures.Network, images: Any, count: int = 4, iterations: int = 3) -> list[Task]:
@@ -139,7 +144,7 @@ def test_f_is_the_margin_under_the_loss(lenet: pictures.Network) -> None:
     ):
         expected = margin(scores, label)
         hinge, soft = (
-            case(settings, "mnist", kind, image, label, mean=(0.0,), std=(1.0,)).f(model)(points)
+            f_of(case(settings, "mnist", kind, image, label, mean=(0.0,), std=(1.0,)), model)(points)
             for settings in (PRINTED, AUTHORS)
         )
         np.testing.assert_array_equal(hinge, np.maximum(expected, 0))
@@ -156,7 +161,7 @@ def test_splitting_pixels_changes_nothing_but_the_dimension(lenet: pictures.Netw
     assert fine.start.size == 784 * scale**2
     x = np.random.default_rng(4).random((3, 28, 28), dtype=np.float32) * plain.upper.reshape(28, 28)
     split = np.repeat(np.repeat(x, scale, axis=1), scale, axis=2).reshape(3, -1)
-    np.testing.assert_allclose(fine.f(model)(split), plain.f(model)(x.reshape(3, -1)), atol=1e-4)
+    np.testing.assert_allclose(f_of(fine, model)(split), f_of(plain, model)(x.reshape(3, -1)), atol=1e-4)
 
     def penalty(posed: Any, rows: Any) -> Any:
         return posed.weight * (np.abs(rows).sum(axis=1) + np.square(rows).sum(axis=1) / 2)
@@ -244,12 +249,12 @@ def test_steps_are_dense_first_and_end_with_the_last() -> None:
 
 def test_an_outcome_is_the_history_of_the_run(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
     for task in small(lenet, images, count=3):
-        found = run_one(Job(task, tmp_path))
+        [found] = run_together([Job(task, tmp_path)])
         assert found is not None
         pixels, label = pictures.image("mnist", task.image)
         posed = case(PRINTED, "mnist", task.kind, pixels, label, mean=(0.0,), std=(1.0,))
         result = zm.minimize(
-            posed.f(pictures.opened(lenet.path)),
+            f_of(posed, pictures.opened(lenet.path)),
             posed.start,
             l1=0.1,
             l2=0.1,

@@ -129,7 +129,7 @@ def test_damage_is_told_while_the_run_is_written(path: Path) -> None:
             info = runs.inspect(path)
             os.pwrite(file.fileno(), data[at : at + 1], at)
         assert info.state == "damaged"
-        assert f"damaged at byte {at - 32:,}" in info.damage[0]
+        assert f"damaged at byte {at - 40:,}" in info.damage[0]
         assert runs.inspect(path).state == "running"
 
 

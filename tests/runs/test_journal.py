@@ -54,7 +54,7 @@ def recorded(path: Path) -> NDArray[np.float64]:
     fd = os.open(path, os.O_RDONLY)
     try:
         found = scan(fd, "the journal")
-        return Replay(fd, "the journal", found).take(found.ledger.position)
+        return Replay(fd, "the journal", found).take(found.tally.position)
     finally:
         os.close(fd)
 
@@ -91,7 +91,7 @@ def write_small(path: Path, *, close: bool) -> tuple[Scan, NDArray[np.float64]]:
 
 def test_ledger_of_a_small_journal(path: Path) -> None:
     found, values = write_small(path, close=True)
-    ledger = found.ledger
+    ledger = found.tally
     assert (ledger.position, ledger.used, ledger.sent, ledger.lost, ledger.sessions) == (12, 13, 17, 4, 2)
     assert found.dropped == 0
     assert found.size == found.end
@@ -110,7 +110,7 @@ def test_ledger_of_a_small_journal(path: Path) -> None:
 
 def read_back(fd: int) -> tuple[Scan, NDArray[np.float64]]:
     found = scan(fd, "the journal")
-    return found, Replay(fd, "the journal", found).take(found.ledger.position)
+    return found, Replay(fd, "the journal", found).take(found.tally.position)
 
 
 @pytest.mark.parametrize("close", [True, False])
@@ -132,7 +132,7 @@ def test_journal_cut_at_every_byte(path: Path, close: bool) -> None:
         assert found.end <= size
         assert found.dropped <= size - found.end
         if size >= reservations[-1] + 2 * UNIT:  # later reservations are unknown only if their records are gone
-            assert found.settled().sent >= whole.ledger.sent
+            assert found.settled().sent >= whole.tally.sent
     os.close(fd)
 
 
@@ -158,7 +158,7 @@ def test_journal_with_any_byte_flipped(path: Path, close: bool, boot: str, monke
             refused += 1
         else:
             np.testing.assert_array_equal(kept, values[: len(kept)])
-            assert found.settled().sent >= whole.ledger.sent
+            assert found.settled().sent >= whole.tally.sent
             assert found.dropped > 0
             if at < whole.end:
                 assert found.end <= at, "a record with a flipped byte was believed"
@@ -183,7 +183,7 @@ def test_damage_before_a_later_session_is_refused_also_after_the_machine_went_do
         one.begin(2)
         one.values([1.0, 2.0])
         place = one.place[0]
-    assert one.ledger.ceiling > 600 + 2
+    assert one.tally.ceiling > 600 + 2
     one.close()
     two = session(path, boot="boot 2")
     two.begin(2)
@@ -223,16 +223,16 @@ def test_records_taken_out_doubled_or_swapped_are_found(path: Path) -> None:
 def test_a_journal_of_another_run_or_format_is_not_taken(path: Path) -> None:
     header = file_header(RUN)
     other = bytearray(header)
-    other[8] = 2
+    other[8] = 1
     path.write_bytes(bytes(other))
     with pytest.raises(RunError, match="damaged at byte 0"):
         look(path)
     import struct
     import zlib
 
-    newer = header[:8] + struct.pack("<I", 2) + header[12:28]
-    path.write_bytes(newer + struct.pack("<I", zlib.crc32(newer)))
-    with pytest.raises(RunError, match="format 2, this version reads format 1: use the version"):
+    older = header[:8] + struct.pack("<I", 1) + header[12:28]
+    path.write_bytes(older + struct.pack("<I", zlib.crc32(older)))
+    with pytest.raises(RunError, match="format 1, this version reads format 2: use the version"):
         look(path)
 
 
@@ -309,7 +309,7 @@ def test_begin_refuses_what_would_pass_the_cap_and_writes_nothing(path: Path) ->
     one.close()
     two = session(path, max_sent=11)
     two.begin(1)
-    assert look(path).ledger.ceiling == 11
+    assert look(path).tally.ceiling == 11
     two.close()
 
 
@@ -323,18 +323,18 @@ def test_misuse_is_refused_before_anything_is_sent(path: Path) -> None:
         one.begin(1)
     with pytest.raises(RunError, match="cannot send 3 rows again"):
         one.resend(3)
-    for wrong in ([1.0, 2.0, 3.0], [[1.0, 2.0]], [], 1.0):
+    for wrong in ([1.0, 2.0, 3.0], [[1.0], [2.0], [3.0]], [[[1.0]]], [], 1.0):
         with pytest.raises(RunError, match="expected values for at most 2 rows"):
             one.values(wrong)
     one.close()
     one.close()
     with pytest.raises(RunError, match="is closed: run the same call again"):
         one.begin(1)
-    assert look(path).ledger.lost == 2
+    assert look(path).tally.lost == 2
 
 
 def test_more_values_than_a_record_holds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journals, "MOST_ROWS", 100)
+    monkeypatch.setattr(journals, "rows_of_a_record", lambda width: 100)
     values = np.arange(1234.0)
     one = session(path)
     one.begin(1234)
@@ -343,7 +343,7 @@ def test_more_values_than_a_record_holds(path: Path, monkeypatch: pytest.MonkeyP
     one.values(np.ones(250), beside=3)
     one.close()
     np.testing.assert_array_equal(recorded(path), values)
-    assert look(path).ledger.asides == 250
+    assert look(path).tally.asides == 250
 
 
 def test_a_window_is_one_sync_and_a_kill_in_it_loses_one_batch(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,13 +356,13 @@ def test_a_window_is_one_sync_and_a_kill_in_it_loses_one_batch(path: Path, monke
     one.begin(10)
     assert 1 <= len(syncs) < 100
     found = look(path)
-    assert found.ledger.ceiling > found.ledger.sent, "no window was open"
+    assert found.tally.ceiling > found.tally.sent, "no window was open"
     assert found.settled().sent == 20_010
     assert found.settled().lost == 10
     one.abandon()
     monkeypatch.setattr(lock, "boot_id", lambda: "another start of the machine")
     careful = look(path).settled()
-    assert careful.sent == found.ledger.ceiling > 20_010
+    assert careful.sent == found.tally.ceiling > 20_010
     assert careful.used == 20_000
 
 
@@ -376,15 +376,15 @@ def test_a_slow_black_box_reserves_one_batch_and_syncs_its_values(path: Path, mo
             return clock[0]
 
     monkeypatch.setattr(journals, "time", Time)
-    monkeypatch.setattr(journals, "_sync", lambda fd: synced.append(look(path).ledger.position))
+    monkeypatch.setattr(journals, "_sync", lambda fd: synced.append(look(path).tally.position))
     one = session(path)
     for i in range(5):
         one.begin(10)
-        assert look(path).ledger.ceiling == one.ledger.sent
+        assert look(path).tally.ceiling == one.tally.sent
         clock[0] += 30.0
         one.values(np.zeros(10))
         assert synced[-1] == 10 * (i + 1)
-    assert one.ledger.lost == 0
+    assert one.tally.lost == 0
     one.close()
 
 
@@ -430,8 +430,8 @@ def test_a_full_disk_is_met_before_the_batch_is_sent(path: Path) -> None:
     assert refusal.startswith("the room for the next answers in the journal would pass the largest file size")
     assert done > 90, "the last of the room is used too, one batch at a time"
     found = look(path)
-    assert found.ledger.closed
-    assert (found.ledger.used, found.ledger.sent, found.ledger.lost) == (50 * done, 50 * done, 0)
+    assert found.tally.closed
+    assert (found.tally.used, found.tally.sent, found.tally.lost) == (50 * done, 50 * done, 0)
     two = session(path)
     two.begin(50)
     two.values(np.full(50, float(done)))
@@ -446,7 +446,7 @@ def test_a_journal_on_the_full_device_refuses_the_first_batch(tmp_path: Path) ->
     one = Journal(fd, "the journal", found, session=owner(), max_sent=None)
     with pytest.raises(RunError, match="the disk is full"):
         one.begin(1)
-    assert one.ledger.sent == 0
+    assert one.tally.sent == 0
     with pytest.raises(RunError, match="run the same call again"):
         one.begin(1)
     one.close()
@@ -474,13 +474,13 @@ def test_after_a_failed_sync_nothing_more_is_sent(path: Path, monkeypatch: pytes
 def test_ctrl_c_inside_a_write_leaves_a_journal_like_after_a_kill(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = session(path)
     one.begin(2)
-    real = record.Ledger.apply
+    real = record.Tally.apply
 
-    def interrupted(self: record.Ledger, *args: Any) -> None:
+    def interrupted(self: record.Tally, *args: Any) -> None:
         real(self, *args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(record.Ledger, "apply", interrupted)
+    monkeypatch.setattr(record.Tally, "apply", interrupted)
     with pytest.raises(KeyboardInterrupt):
         one.values([1.0, 2.0])
     monkeypatch.undo()
@@ -558,7 +558,7 @@ def test_power_loss_at_any_moment(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(lock, "boot_id", lambda boot=boot: f"boot {boot}")
             one = session(path, boot=f"boot {boot}", max_sent=cap)
-            start = one.ledger.position
+            start = one.tally.position
             disk = Disk(one._fd, patch, int(chance.integers(0, 8)))
             safe = start
             try:
@@ -568,12 +568,12 @@ def test_power_loss_at_any_moment(
                     if chance.uniform() < 0.1:
                         one.lose("for a test")
                         continue
-                    one.values(one.ledger.position + np.arange(rows, dtype=float))
+                    one.values(one.tally.position + np.arange(rows, dtype=float))
                     if chance.uniform() < 0.05:
                         one.sync()
-                        safe = one.ledger.position
+                        safe = one.tally.position
             except BudgetError:
-                assert one.ledger.sent + rows > cap
+                assert one.tally.sent + rows > cap
             except PowerLoss:
                 pass
             image = disk.after_power_loss(chance)
@@ -587,11 +587,38 @@ def test_power_loss_at_any_moment(
             np.testing.assert_array_equal(recorded(path), np.arange(settled.position, dtype=float))
 
 
-def test_room_is_what_a_batch_takes(path: Path) -> None:
+@pytest.mark.parametrize("width", [0, 1, 3, 1000])
+def test_room_is_what_a_batch_takes(path: Path, width: int) -> None:
     for rows in (1, 4, 5, 201):
         one = session(path)
         one.begin(rows)
         end = one.place[0] - UNIT
-        one.values(np.zeros(rows))
-        assert one.place[0] - end <= room(rows) <= one.place[0] - end + 2 * UNIT
+        one.values(np.zeros((rows, width)) if width else np.zeros(rows))
+        assert one.place[0] - end <= room(rows, width) <= one.place[0] - end + 2 * UNIT
         one.close()
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5)), min_size=1, max_size=12), st.integers(0, 2**32 - 1))
+def test_rows_of_any_width_come_back_with_the_checksum_of_their_points(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[tuple[int, int]], points: int
+) -> None:
+    path = tmp_path_factory.mktemp("journal") / "journal.bin"
+    path.write_bytes(file_header(RUN))
+    one, kept = session(path), []
+    for i, (rows, width) in enumerate(batches):
+        one.begin(rows)
+        kept.append(np.arange(rows * max(1, width), dtype=float).reshape((rows, width) if width else (rows,)) + i)
+        one.values(kept[-1], points=points)
+    one.close()
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        replay = Replay(fd, "the journal", scan(fd, "the journal"))
+        for values in kept:
+            found = replay.take(len(values), points)
+            assert found.shape == values.shape
+            assert found.tobytes() == values.tobytes()
+        replay = Replay(fd, "the journal", scan(fd, "the journal"))
+        with pytest.raises(RunError, match="from query 0 on that belong to other points"):
+            replay.take(1, points ^ 1)
+    finally:
+        os.close(fd)

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 import zomirror
 from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, train
-from zomirror.cli.again import Stopped
+from zomirror.cli.command_file import Stopped
 from zomirror.cli.show import warn
 from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
 

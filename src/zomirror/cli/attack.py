@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,15 +29,13 @@ from zomirror.cli.options import (
     Std,
     TokenEnv,
     Workers,
-    workers_of,
 )
-from zomirror.cli.several import answered
 from zomirror.cli.show import say
-from zomirror.cli.work import Work, begin
-from zomirror.result import Status
+from zomirror.cli.work import begin
 
 if TYPE_CHECKING:
-    from zomirror.contrast.adversarial import Attack
+    from zomirror.cli.saved import Saved
+    from zomirror.contrast import Explanation
 
 
 def attack(
@@ -82,29 +80,16 @@ def attack(
         drop=drop,
         run_dir=run_dir,
         out=out,
+        workers=workers,
+        show=not (json or quiet),
         each=("workers",),
     )
-    found: list[Attack] = []
-    saved = work.saved
-    wanted = [(given, saved.name(given.name, "attack")) for given in work.inputs]
-    todo = [(given, "attack", work.place(name)) for given, name in wanted]
-    with work.under_way(len(wanted), found):
-        answers = answered(work.asked, todo, workers_of(workers), show=not (json or quiet), look=work.kept.write)
-        for (given, name), one in zip(wanted, answers, strict=False):
-            if one.status is Status.INTERRUPTED:
-                return
-            saved.keep(name, one)
-            found.append(one)
-            if not json:
-                say(f"{given.name}: {one.words()}")
-                say(f"  l1 {one.l1_norm:.4g}, {one.nfev:,} queries: {saved.of(one)[1]}")
-    saved.overview([one.explanation for one in found])
-    work.end(found, lambda one: _summary(one, work), good=all(one.success for one in found), json=json)
+    found = work.find(("attack",), lambda name, some: None if json else _tell(name, some[0], work.saved))
+    work.saved.overview(found)
+    work.end(found, json=json)
 
 
-def _summary(one: Attack, work: Work) -> dict[str, Any]:
-    """What a script wants to know; the arrays are in the file."""
-    names = ("success", "label", "adversarial_label", "nnz", "l1_norm", "l2_norm", "margin", "nfev", "sent", "seed")
-    settings = one.explanation.settings
-    found = {name: getattr(one, name) for name in (*names, "status", "message")}
-    return {"input": settings["input"]} | found | work.where(one, settings)
+def _tell(name: str, one: Explanation, saved: Saved) -> None:
+    """The answer in words, and where its picture is."""
+    say(f"{name}: {one.words()}")
+    say(f"  l1 {one.l1_norm:.4g}, {one.nfev:,} queries: {saved.of(one)[1]}")

@@ -30,13 +30,10 @@ from zomirror.cli.options import (
     Std,
     TokenEnv,
     Workers,
-    workers_of,
 )
-from zomirror.cli.several import answered
 from zomirror.cli.show import say
-from zomirror.cli.work import Work, begin
+from zomirror.cli.work import begin
 from zomirror.errors import ArgumentError
-from zomirror.result import Status
 
 if TYPE_CHECKING:
     from zomirror.cli.saved import Saved
@@ -119,24 +116,14 @@ def explain(
         out=out,
         baseline=baseline,
         signed=signed,
+        workers=workers,
+        show=not (json or quiet),
         each=("kind", "workers"),
     )
     kinds = ("PP", "PN") if kind is Kind.BOTH else (kind.value,)
-    found: list[Explanation] = []
-    saved = work.saved
-    wanted = [(given, one, saved.name(given.name, one)) for given in work.inputs for one in kinds]
-    todo = [(given, one, work.place(name)) for given, one, name in wanted]
-    with work.under_way(len(wanted), found):
-        answers = answered(work.asked, todo, workers_of(workers), show=not (json or quiet), look=work.kept.write)
-        for (given, _, name), answer in zip(wanted, answers, strict=False):
-            if answer.status is Status.INTERRUPTED:
-                return
-            saved.keep(name, answer)
-            found.append(answer)
-            if not json and len(found) % len(kinds) == 0:
-                _tell(given.name, found[-len(kinds) :], saved)
-    saved.overview(found)
-    work.end(found, lambda one: _summary(one, work), good=all(one.valid for one in found), json=json)
+    found = work.find(kinds, lambda name, some: None if json else _tell(name, some, work.saved))
+    work.saved.overview(found)
+    work.end(found, json=json)
 
 
 def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:
@@ -149,12 +136,3 @@ def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:
         valid = "valid" if one.valid else "not valid"
         counts = f"{counted(one)}, F {one.objective:.4g}, {one.nfev:,} queries"
         say(f"  {one.kind}  {valid}, {counts}: {saved.of(one)[1]}")
-
-
-def _summary(one: Explanation, work: Work) -> dict[str, Any]:
-    """What a script wants to know; the arrays are in the file."""
-    names = ("kind", "valid", "label", "contrast_label", "nnz", "l1_norm", "l2_norm", "objective", "margin")
-    found = {name: getattr(one, name) for name in (*names, "nfev", "sent", "seed", "status", "message")}
-    scores = {"scores_before": one.scores_before.tolist(), "scores_after": one.scores_after.tolist()}
-    words = {"label_name": one.name_of(one.label), "contrast_name": one.name_of(one.contrast_label)}
-    return {"input": one.settings["input"]} | found | words | scores | work.where(one, one.settings)

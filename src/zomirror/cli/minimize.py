@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from zomirror.cli.again import Kept, stoppable
+from zomirror.cli.command_file import stoppable, write_command
 from zomirror.cli.model import load_object
 from zomirror.cli.options import L1, L2, Json, Quiet, RunDir, Seed, Workers, pair, repeated, workers_of
-from zomirror.cli.progress import meter
 from zomirror.cli.show import say, say_json
+from zomirror.contrast.meter import meter
 from zomirror.errors import ArgumentError, DataError
 from zomirror.methods import presets
 from zomirror.minimization import minimize as minimise
@@ -84,13 +84,12 @@ def minimize(
     box = pair("--bounds", bounds)
     start = _start(x0, dim, box)
     words = ["minimize", function, *repeated(context, without=("function", "run_dir", "json", "quiet"))]
-    kept = Kept(run_dir, words)
 
     def look(now: Intermediate) -> None:
-        kept.write()
         told.update(now.nfev, now.fun)
 
-    with stoppable(run_dir), meter(function, budget, show=not (json or quiet)) as told:
+    with stoppable(run_dir), meter(function, budget, show=None if not (json or quiet) else False) as told:
+        write_command(run_dir, words)
         result = minimise(
             fun,
             start,
@@ -110,7 +109,6 @@ def minimize(
             workers=workers_of(workers),
             block_rows=block_rows,
         )
-        kept.write()
     if out is not None:
         _save(out, result.x)
     if json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zomirror.cli.again import shown, words_of
+from zomirror.cli.command_file import shown, words_of
 from zomirror.cli.options import Json
 from zomirror.cli.show import say, say_json, table, warn
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from zomirror.contrast import Explanation
-    from zomirror.contrast.adversarial import Attack
 
 
 class Saved:
@@ -24,15 +23,15 @@ class Saved:
         self._taken: set[str] = set()
         self._of: dict[int, tuple[Path, Path]] = {}
 
-    def name(self, of: str, kind: str) -> str:
-        """The name of the files of an input's PP or PN; with a number when this call already gave it away."""
-        stem = f"{file_name(of)}-{kind}"
+    def name(self, of: str) -> str:
+        """The name of an input's files; with a number when this call already gave it away."""
+        stem = file_name(of)
         some = (stem, *(f"{stem}-{i}" for i in range(2, len(self._taken) + 3)))
         found = next(name for name in some if name not in self._taken)
         self._taken.add(found)
         return found
 
-    def keep(self, stem: str, one: Explanation | Attack) -> None:
+    def keep(self, stem: str, one: Explanation) -> None:
         """Write its .json, then its picture."""
         self.folder.mkdir(parents=True, exist_ok=True)
         text, image = self.folder / f"{stem}.json", self.folder / f"{stem}.png"
@@ -41,7 +40,7 @@ class Saved:
         self._draw(image, one.plot())
         self._of[id(one)] = (text, image)
 
-    def of(self, one: Explanation | Attack) -> tuple[Path, Path]:
+    def of(self, one: Explanation) -> tuple[Path, Path]:
         """The .json and the picture of what was kept."""
         return self._of[id(one)]
 

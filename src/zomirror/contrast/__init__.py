@@ -1,6 +1,6 @@
-"""Contrastive explanations: the features that must be present (PP) or absent (PN) for a decision."""
+"""Contrastive explanations, the features that must be present (PP) or absent (PN) for a decision; sparse attacks."""
 
-from zomirror.contrast.api import explain, explain_many
+from zomirror.contrast.api import attack, attack_many, explain, explain_many
 from zomirror.contrast.explanation import Explanation
 
-__all__ = ["Explanation", "explain", "explain_many"]
+__all__ = ["Explanation", "attack", "attack_many", "explain", "explain_many"]

@@ -5,26 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.options import Wanted
+from zomirror.contrast.options import Options
 from zomirror.contrast.progress import Found, Progress
-from zomirror.engine.oracle import Ledger
+from zomirror.engine.ledger import Ledger
 from zomirror.numerics.arrays import Array
 from zomirror.result import Status
 
 
-def answer(progress: Progress, ended: Found, wanted: Wanted, ledger: Ledger) -> Explanation:
+def answer(progress: Progress, ended: Found, ledger: Ledger) -> Explanation:
     """The best point of a search, in the units and the shape of its input."""
-    place, best, aim = progress.setting, ended.best, progress.aim
+    place, best, options = progress.place, ended.best, progress.options
+    names = options.class_names
     known = ended.scores_after.size > 0 and not np.isnan(ended.scores_after).any()
-    classes = ended.scores_before.size
     return Explanation(
         kind=place.kind,
         valid=best.valid,
         label=ended.label,
         contrast_label=int(np.argmax(ended.scores_after)) if known else -1,
-        x=place.to_change(best.w),
+        x=place.change(best.w),
         x0=place.x0,
-        perturbed=place.to_input(best.w[None])[0],
+        perturbed=place.inputs(best.w[None])[0],
         scores_before=ended.scores_before,
         scores_after=ended.scores_after,
         margin=best.margin,
@@ -34,14 +34,14 @@ def answer(progress: Progress, ended: Found, wanted: Wanted, ledger: Ledger) -> 
         nnz=int(np.count_nonzero(best.w)),
         nfev=ledger.used,
         sent=ledger.sent,
-        seed=aim.seed,
+        seed=progress.seed,
         status=ended.status if best.valid or ended.status in _AS_IT_IS else Status.NOT_FOUND,
-        message=_message(ended, wanted),
+        message=_message(ended, options),
         history=ended.history,
         scale=_compact(place.scale, place.x0.shape),
-        settings=wanted.record(),
-        feature_names=wanted.feature_names,
-        class_names=wanted.class_names if classes == aim.classes else None,
+        settings=options.record(),
+        feature_names=options.features.names,
+        class_names=names if names is not None and len(names) == ended.scores_before.size else None,
     )
 
 
@@ -55,7 +55,7 @@ def _compact(scale: Array | float, shape: tuple[int, ...]) -> Array:
     return flat[:1].reshape(()) if (flat == flat[0]).all() else flat.reshape(shape)
 
 
-def _message(ended: Found, wanted: Wanted) -> str:
+def _message(ended: Found, options: Options) -> str:
     if ended.best.valid:
         return f"{ended.status.value}; {ended.note}" if ended.note else ended.status.value
     if ended.status in _FAULTS:
@@ -63,14 +63,15 @@ def _message(ended: Found, wanted: Wanted) -> str:
     if ended.status is Status.INTERRUPTED:
         return f"{ended.status.value}; nothing valid has been found yet"
     tries = ["a larger budget", "smaller l1 and l2", "another seed"]
-    if wanted.kind == "PN":
-        tries += [] if wanted.signed else ["signed=True"]
-        tries += [] if wanted.target is None else ["another target"]
+    if options.kind == "PN":
+        tries += [] if options.features.signed else ["signed=True"]
+        tries += [] if options.target is None else ["another target"]
         remedy = f"the class did not change (best margin {ended.best.margin:.3g})"
         if ended.best.margin < 0:
             tries.insert(0, "a smaller kappa")
-            remedy = f"the other class won by {-ended.best.margin:.3g}, not by more than kappa = {wanted.kappa:g}"
+            remedy = f"the other class won by {-ended.best.margin:.3g}, not by more than kappa = {options.kappa:g}"
     else:
         remedy = f"the class was not kept (best margin {ended.best.margin:.3g})"
-    tries += [] if wanted.fixed is None else ["fewer fixed features"]
-    return f"{Status.NOT_FOUND.value}: {remedy}; try {', '.join(tries)}"
+    tries += [] if options.features.fixed is None else ["fewer fixed features"]
+    what = "no adversarial input was found" if options.task == "attack" else Status.NOT_FOUND.value
+    return f"{what}: {remedy}; try {', '.join(tries)}"

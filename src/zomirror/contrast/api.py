@@ -1,17 +1,34 @@
-"""explain() and explain_many(): contrastive explanations of any classifier that can be asked."""
+"""explain(), attack() and their forms for many inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from zomirror.checks import positive_integer, seed_of
+from zomirror.classifiers import as_classifier
+from zomirror.contrast.candidate import Glimpse
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.front import find_many, find_one
-from zomirror.contrast.options import Wanted
+from zomirror.contrast.find import Case, Failed, Outcome, decided, find_spread, find_together, is_final
+from zomirror.contrast.meter import meter
+from zomirror.contrast.options import ATTACK_FIXES, KNOWN, Options
 from zomirror.contrast.progress import Callback
-from zomirror.contrast.searches import EXPLAIN
-from zomirror.engine.durable import PathLike
+from zomirror.engine.black_box import Retry, attempts_of
+from zomirror.engine.durable import PathLike, stored_seed
+from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
+from zomirror.features.vector import Vector
 from zomirror.methods.descent import Method
+from zomirror.parallel import Workers
+from zomirror.runs.folder import check_name
+from zomirror.runs.group import RunGroup
+
+UNSET: Any = object()
+"""The value of a keyword of Vector that was not given."""
+DOING = {"explain": "explaining", "attack": "attacking"}
 
 
 def explain(
@@ -19,75 +36,159 @@ def explain(
     x0: object,
     *,
     kind: str = "PN",
+    features: Vector | None = None,
     l1: float = 0.1,
     l2: float = 0.15,
     kappa: float = 0.0,
-    bounds: object = (0.0, 1.0),
+    bounds: object = UNSET,
     budget: int = 10_000,
     rng: object = None,
     loss: str = "hinge",
     method: Method | None = None,
     label: int | None = None,
     target: int | None = None,
-    baseline: object = 0.0,
-    fixed: object = None,
-    signed: bool = False,
-    scale: object = None,
-    mean: object = None,
-    std: object = None,
+    baseline: object = UNSET,
+    fixed: object = UNSET,
+    signed: bool = UNSET,
+    scale: object = UNSET,
+    mean: object = UNSET,
+    std: object = UNSET,
     search: int = 0,
-    feature_names: object = None,
+    feature_names: object = UNSET,
     class_names: object = None,
     callback: Callback | None = None,
     max_sent: int | None = None,
+    on_error: str | Retry = "raise",
     run_dir: PathLike | None = None,
 ) -> Explanation:
-    """The few features that hold up the model's decision on x0.
+    """Find the few features that decide the model's class of x0.
 
-    A pertinent negative (`kind="PN"`) is a small, sparse change after which the class is another (`target`, if
-    given); a pertinent positive ("PP") is a small, sparse part of x0 that alone keeps the class.
+    A pertinent negative (`kind="PN"`, a counterfactual) is a small, sparse change after which the class is another
+    one; a pertinent positive ("PP") is a small, sparse part of x0 that alone keeps the class.
 
-    `model` maps a batch (n, *shape) to scores (n, classes): a function, the path of an .onnx file, a torch
-    module or a fitted scikit-learn classifier. Scores are best given as logits; `kappa` is in their units.
-    `bounds` are those of valid inputs. Changes are measured in units of each feature's range unless `scale` says
-    otherwise. A PN only adds (x >= 0) unless `signed`. A PP lies between `baseline` and x0. `fixed` features
-    (a mask or indices) stay as they are. With `mean` and `std`, x0 is normalised and the bounds speak of
-    x0 * std + mean. `label` explains a class other than the predicted one.
+    Parameters
+    ----------
+    model : function, path, module or estimator
+        Maps a batch (n, *shape) to scores (n, classes), best given as logits: a function, the path of an .onnx file, a
+        torch module, a fitted scikit-learn classifier, or what http_classifier() and command_classifier() return.
+    x0 : array
+        One input.
+    kind : "PN" or "PP"
+        What to look for.
+    features : Vector, optional
+        What may change. `bounds`, `baseline`, `fixed`, `signed`, `scale`, `mean`, `std` and `feature_names` are a short
+        form of it.
+    l1, l2 : float
+        Weights of |x|_1 and |x|_2^2 / 2, x in units of each feature's range: a larger l1 changes fewer features, a
+        larger l2 changes them less.
+    kappa : float
+        By how much the wanted class should win, in units of the scores.
+    bounds : pair, optional
+        What valid inputs lie between; (0, 1) by default.
+    budget : int
+        Queries of the model at most, the one that finds the class included.
+    rng : int, Generator or None
+        The seed; the explanation names the one that was used.
+    loss : "hinge" or "softplus"
+        The loss of the margin that is descended.
+    method : optional
+        The method of the descent, from zm.methods; by default the recommended one.
+    label : int, optional
+        Explain this class instead of the predicted one.
+    target : int, optional
+        The class that a PN must reach.
+    baseline : float or array, optional
+        What an absent feature of a PP is; 0 by default.
+    fixed : mask or indices, optional
+        Features that stay as they are.
+    signed : bool
+        Whether a PN may lower features too; by default it only adds.
+    scale : array, optional
+        The unit in which a feature's change is penalised; by default its range.
+    mean, std : float or array, optional
+        x0 is normalised as (raw - mean) / std, and the bounds speak of the raw values.
+    search : int
+        Try this many strengths of the penalty within the budget and return the sparsest valid explanation.
+    feature_names, class_names : sequence of str, optional
+        Names for the answer.
+    callback : function, optional
+        Called with a Glimpse (x, fun, best, nfev, nnz) after each batch; ends the search by raising StopIteration.
+    max_sent : int, optional
+        Queries ever sent at most, those of killed processes and retries included; by default the budget.
+    on_error : "raise" or Retry(n)
+        What to do when the model raises: end with OracleError, or send the batch again up to n times.
+    run_dir : path, optional
+        A directory for a journal of every query: the same call then continues a killed search, to the same
+        explanation bit for bit, and returns a finished one without asking. The model is not stored. Ctrl-C and SIGTERM
+        end the search after the batch in flight (status INTERRUPTED). `max_sent`, the names and the callback may differ
+        from the stored call.
 
-    Returns the best valid point seen, within `budget` queries, the one for the label included. When nothing valid
-    was found it says so (`valid`, `status`, `message`) and gives the point that came nearest. The run ends early
-    when nothing better has been found for a while. `search=n` tries n strengths of the penalty
-    within the same budget and returns the sparsest valid explanation. `callback(glimpse)` is shown every iterate
-    (x, fun, best, nfev, nnz) and ends the descent by raising StopIteration.
-
-    With a `run_dir` every query is in a journal there before it is sent and every answer after: a search that was
-    killed goes on with the same call, to the same explanation bit for bit, and a finished one is not run again.
-    The model is not stored, so it is up to you to bring the same one. Ctrl-C and SIGTERM end the search cleanly
-    after the batch in flight (status INTERRUPTED). `max_sent` (default: the budget) caps the queries ever sent,
-    those of killed processes included. It, the names and the callback may differ from the stored configuration.
+    Returns
+    -------
+    Explanation
+        The best valid point seen. When nothing valid was found it says so (`valid`, `status`, `message`) and gives
+        the point that came nearest. The search ends early when nothing better has been found for a while.
     """
-    wanted = Wanted(
-        kind=kind,
-        l1=l1,
-        l2=l2,
-        kappa=kappa,
-        bounds=bounds,
-        budget=budget,
-        loss=loss,
-        method=method,
-        label=label,
-        target=target,
-        baseline=baseline,
-        fixed=fixed,
-        signed=signed,
-        scale=scale,
-        mean=mean,
-        std=std,
-        search=search,
-        feature_names=feature_names,
-        class_names=class_names,
-    )
-    return find_one(EXPLAIN, model, x0, wanted, rng=rng, callback=callback, max_sent=max_sent, run_dir=run_dir)
+    given = {name: value for name, value in locals().items() if name in KNOWN["explain"] and value is not UNSET}
+    return _find_one("explain", model, x0, given, rng, callback, max_sent, on_error, run_dir)
+
+
+def attack(
+    model: Any,
+    x0: object,
+    *,
+    features: Vector | None = None,
+    l1: float = 0.01,
+    l2: float = 0.0,
+    kappa: float = 0.0,
+    bounds: object = UNSET,
+    budget: int = 10_000,
+    rng: object = None,
+    method: Method | None = None,
+    label: int | None = None,
+    target: int | None = None,
+    fixed: object = UNSET,
+    scale: object = UNSET,
+    mean: object = UNSET,
+    std: object = UNSET,
+    feature_names: object = UNSET,
+    class_names: object = None,
+    callback: Callback | None = None,
+    max_sent: int | None = None,
+    on_error: str | Retry = "raise",
+    run_dir: PathLike | None = None,
+) -> Explanation:
+    """Find the sparsest input inside the bounds that the model takes for another class than x0.
+
+    Of all adversarial inputs seen it is the one with the least l1 |x|_1 + (l2/2) |x|_2^2, x being the change in units
+    of each feature's range. The search walks from x0 to the boundary with linear models of the scores; where that finds
+    nothing, and for a `method` of your own, it descends as explain() does. The answer is an Explanation of kind PN:
+    `perturbed` is the adversarial input and `contrast_label` its class.
+
+    Parameters
+    ----------
+    model, x0
+        As for explain().
+    features : Vector, optional
+        What may change; a signed one. `bounds`, `fixed`, `scale`, `mean`, `std` and `feature_names` are its short form.
+    l1, l2 : float
+        Their ratio trades few changed features for small changes.
+    kappa : float
+        By how much the other class must win, in units of the scores.
+    target : int, optional
+        The class to be taken for; by default any other one.
+    bounds, budget, rng, method, label, fixed, scale, mean, std
+        As for explain().
+    feature_names, class_names, callback, max_sent, on_error, run_dir
+        As for explain().
+
+    Returns
+    -------
+    Explanation
+        `valid` says whether the class of `perturbed` is another one, by more than kappa.
+    """
+    given = {name: value for name, value in locals().items() if name in KNOWN["attack"] and value is not UNSET}
+    return _find_one("attack", model, x0, given, rng, callback, max_sent, on_error, run_dir)
 
 
 def explain_many(
@@ -97,35 +198,220 @@ def explain_many(
     rng: object = None,
     lockstep: int = 8,
     progress: bool | None = None,
+    callback: Callable[[int, Explanation], object] | None = None,
     max_sent: int | None = None,
+    on_error: str | Retry = "raise",
     run_dir: PathLike | None = None,
+    names: Sequence[str] | None = None,
     workers: Any = None,
     **options: Any,
 ) -> list[Explanation]:
     """explain() for every input of X, several at a time in joint batches; one result each, in order.
 
     Input i gets the answer of explain(model, X[i], rng=seed) with the seed that its result names, whatever the
-    `lockstep` (the model's scores of a row being the same in every batch). When the model fails on one input, its
-    explanation has the status ERROR and the others go on. `progress` shows a bar; by default only on a terminal.
-    `options` are those of explain().
+    `lockstep`, if the model's scores of a row are the same in every batch. When the model fails on one input, its
+    explanation has the status ERROR and the others go on.
 
-    With a `run_dir` each input has a run of its own in there (000000, 000001, ...), as explain() would make it, and
-    `max_sent` is a cap for each. The same call goes on where the last one was killed.
+    Parameters
+    ----------
+    model
+        As for explain().
+    X : iterable of arrays
+        The inputs.
+    rng : int, Generator, sequence of int or None
+        The seed from which one for each input is derived, or the seeds themselves.
+    lockstep : int
+        Searches at a time, whose rows the model is asked in joint batches.
+    progress : bool, optional
+        Whether to show a progress bar; by default only on a terminal.
+    callback : function, optional
+        Called with (i, explanation) as each search ends.
+    max_sent : int, optional
+        For each input, as for explain().
+    on_error : "raise" or Retry(n)
+        As for explain().
+    run_dir : path, optional
+        A directory in which each input has a run of its own, as explain() would make it. The same call goes on where
+        the last one was killed.
+    names : sequence of str, optional
+        The names of the runs in `run_dir`; by default 000000, 000001, and so on.
+    workers : optional
+        Who searches, one input at a time each: a number of processes, an executor, a Dask client or address (see
+        Workers). Their number changes no bit of the result. The input of a worker that dies or is stopped goes to
+        another one, which resumes its run; without a `run_dir` it ends with the status ERROR, because what it has spent
+        is not known.
+    **options
+        Those of explain().
 
-    `workers` explain one input at a time each: a number of processes, an executor, a Dask client or address (see
-    Workers), whose number changes no bit of the result. The input of a worker that dies or is stopped goes to
-    another one, which resumes its run; without a `run_dir` it ends with the status ERROR, because what it has
-    spent is not known.
+    Returns
+    -------
+    list of Explanation
     """
-    return find_many(
-        EXPLAIN,
-        model,
-        X,
-        options,
-        rng=rng,
-        lockstep=lockstep,
-        progress=progress,
-        max_sent=max_sent,
-        run_dir=run_dir,
-        workers=workers,
+    return _find_many(
+        "explain", model, X, options, rng, lockstep, progress, callback, max_sent, on_error, run_dir, names, workers
     )
+
+
+def attack_many(
+    model: Any,
+    X: Iterable[object],
+    *,
+    rng: object = None,
+    lockstep: int = 8,
+    progress: bool | None = None,
+    callback: Callable[[int, Explanation], object] | None = None,
+    max_sent: int | None = None,
+    on_error: str | Retry = "raise",
+    run_dir: PathLike | None = None,
+    names: Sequence[str] | None = None,
+    workers: Any = None,
+    **options: Any,
+) -> list[Explanation]:
+    """attack() for every input of X, several at a time in joint batches; one result each, in order.
+
+    Parameters
+    ----------
+    model, X, rng, lockstep, progress, callback, max_sent, on_error, run_dir, names, workers
+        As for explain_many().
+    **options
+        Those of attack().
+
+    Returns
+    -------
+    list of Explanation
+    """
+    return _find_many(
+        "attack", model, X, options, rng, lockstep, progress, callback, max_sent, on_error, run_dir, names, workers
+    )
+
+
+def _options(task: str, given: dict[str, Any]) -> Options:
+    if task == "explain":
+        return Options.of(task, given)
+    given = {"l1": 0.01, "l2": 0.0} | given
+    fixes: dict[str, Any] = dict(ATTACK_FIXES)
+    if given.get("features") is not None:
+        fixes = {name: value for name, value in fixes.items() if name not in ("signed", "baseline")}
+        if not getattr(given["features"], "signed", True):
+            raise ArgumentError("expected features with signed=True: an attack may raise and lower every feature")
+    return Options.of(task, given | fixes)
+
+
+def _find_one(
+    task: str,
+    model: Any,
+    x0: object,
+    given: dict[str, Any],
+    rng: object,
+    callback: Callback | None,
+    max_sent: int | None,
+    on_error: str | Retry,
+    run_dir: PathLike | None,
+) -> Explanation:
+    """What the task finds for one input."""
+    if callback is not None and not callable(callback):
+        raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
+    options = _options(task, given)
+    cap = None if max_sent is None else positive_integer("max_sent", max_sent)
+    place, attempts, seed = options.features.place(x0, options.kind), attempts_of(on_error), _seed(rng, run_dir)
+    where = None if run_dir is None else Path(run_dir)
+    found = Case(place, options, seed, as_classifier(model), attempts, cap, where)(callback)
+    if isinstance(found, Failed):
+        raise found.error
+    return found
+
+
+def _find_many(
+    task: str,
+    model: Any,
+    X: Iterable[object],
+    given: dict[str, Any],
+    rng: object,
+    lockstep: int,
+    progress: object,
+    callback: Callable[[int, Explanation], object] | None,
+    max_sent: int | None,
+    on_error: str | Retry,
+    run_dir: PathLike | None,
+    names: Sequence[str] | None,
+    workers: Any,
+) -> list[Explanation]:
+    """What the task finds for each of X."""
+    positive_integer("lockstep", lockstep)
+    if unknown := sorted(set(given) - KNOWN[task]):
+        known = ", ".join(sorted(KNOWN[task]))
+        raise ArgumentTypeError(f"expected options of {task}_many() among {known}, got {', '.join(unknown)}")
+    if callback is not None and not callable(callback):
+        raise ArgumentTypeError(f"expected callback to be a function of (i, explanation), got {callback!r}")
+    options = _options(task, given)
+    cap = None if max_sent is None else positive_integer("max_sent", max_sent)
+    places = []
+    for i, x0 in enumerate(_inputs(X, task)):
+        try:
+            places.append(options.features.place(x0, options.kind))
+        except (ArgumentError, ArgumentTypeError) as error:
+            raise type(error)(f"input {i}: {error}") from None
+    seed, seeds = _seeds(rng, run_dir, len(places))
+    classifier, attempts = as_classifier(model), attempts_of(on_error)
+    plan = None if workers is None else Workers.of(workers)
+    folder = None if run_dir is None else Path(run_dir).absolute()
+    titles = [f"{i:06}" for i in range(len(places))] if names is None else [check_name(name) for name in names]
+    if len(set(titles)) != len(places):
+        raise ArgumentError(f"expected {len(places)} different names, got {len(set(titles))}")
+    cases = [
+        Case(place, options, seed_i, classifier, attempts, cap, None if folder is None else folder / titles[i])
+        for i, (place, seed_i) in enumerate(zip(places, seeds, strict=True))
+    ]
+    common = {"task": f"{task}_many", "members": len(cases), "seed": seed, "asked": decided(options, classifier)}
+    group = nullcontext() if run_dir is None else RunGroup.open(run_dir, common)
+    used, show = np.zeros(len(cases), np.int64), None if progress is None else bool(progress)
+    what = f"{DOING[task]} {len(cases)} input{'' if len(cases) == 1 else 's'}"
+    with meter(what, options.budget * len(cases), show=show) as told, group as opened:
+
+        def watch(i: int, glimpse: Glimpse) -> None:
+            used[i] = glimpse.nfev
+            told.update(int(used.sum()), glimpse.fun, glimpse.best)
+
+        def done(i: int, outcome: Outcome) -> None:
+            used[i] = options.budget  # it will use no more of it
+            found = outcome.result if isinstance(outcome, Failed) else outcome
+            told.update(int(used.sum()), found.objective)
+            if callback is not None:
+                with told.hidden():
+                    callback(i, found)
+
+        if plan is None:
+            outcomes = find_together(cases, lockstep=lockstep, done=done, watch=watch, group=opened)
+        else:
+            outcomes = find_spread(cases, plan, done=done, durable=run_dir is not None)
+        if opened is not None and all(is_final(outcome) for outcome in outcomes):
+            opened.finish({"members": len(cases)})
+    failures = [one for one in outcomes if isinstance(one, Failed)]
+    if len(failures) == len(outcomes) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
+        raise failures[0].error  # an argument that fits none of the inputs, so there is nothing to lose
+    return [one.result if isinstance(one, Failed) else one for one in outcomes]
+
+
+def _seed(rng: object, run_dir: PathLike | None) -> int:
+    return seed_of(stored_seed(run_dir) if run_dir is not None and rng is None else rng)
+
+
+def _seeds(rng: object, run_dir: PathLike | None, count: int) -> tuple[int | list[int], list[int]]:
+    """The seed of the call, or its seeds, and one for each input."""
+    if isinstance(rng, list | tuple):
+        seeds = [seed_of(one) for one in rng]
+        if len(seeds) != count:
+            raise ArgumentError(f"expected one seed for each of {count} inputs, got {len(seeds)}")
+        return seeds, seeds
+    seed = _seed(rng, run_dir)
+    children = np.random.SeedSequence(seed).spawn(count)
+    return seed, [int(child.generate_state(1, np.uint64)[0]) for child in children]
+
+
+def _inputs(X: Any, task: str) -> Iterator[object]:
+    try:
+        return iter(X)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"expected X to be a sequence of inputs, got {type(X).__name__}: use {task} for one"
+        ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 from zomirror.contrast.explanation_json import dumps, loads
 from zomirror.drawing.picture import counted
-from zomirror.errors import ArgumentError, ArgumentTypeError
+from zomirror.errors import ArgumentError
+from zomirror.features.vector import as_names
 from zomirror.numerics.arrays import Array
 from zomirror.result import History, Status
 
@@ -65,7 +65,7 @@ class Explanation:
     scale: Array = field(repr=False)
     """Input units per unit of change, one for each feature or one for all: the norms are those of x / scale."""
     settings: dict[str, Any] = field(repr=False)
-    """What it was asked with: l1, l2, kappa, loss, budget and the like."""
+    """What it was asked with: task, l1, l2, kappa, loss, budget and the like."""
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     class_names: tuple[str, ...] | None = field(default=None, repr=False)
 
@@ -78,6 +78,11 @@ class Explanation:
     def lost(self) -> int:
         """Queries sent whose answers never came, or came in a later attempt."""
         return self.sent - self.nfev
+
+    @property
+    def is_attack(self) -> bool:
+        """Whether attack() found it: a PN in an attacker's words."""
+        return self.settings.get("task") == "attack"
 
     def name_of(self, label: int) -> str:
         """The class in words."""
@@ -96,8 +101,10 @@ class Explanation:
         """The answer in a sentence."""
         label, other = self.name_of(self.label), self.name_of(self.contrast_label)
         if not self.valid:
-            return f"{self.kind} of {label}: {self.message}"
+            return f"{'attack on' if self.is_attack else f'{self.kind} of'} {label}: {self.message}"
         count = counted(self)
+        if self.is_attack:
+            return f"{label} is taken for {other} with {count} changed"
         one = count.startswith("1 ")
         if self.kind == "PP":
             return f"classified {label} because of {count}, which alone {'is' if one else 'are'} enough"
@@ -108,7 +115,7 @@ class Explanation:
         """The input, the PP or PN, what the model saw and its scores, as a matplotlib Figure."""
         from zomirror.drawing.plot import plot  # matplotlib is loaded only by those who draw
 
-        return plot(self, **options)
+        return plot(self, **({"title": self.words()} if self.is_attack else {}) | options)
 
     def _repr_html_(self) -> str:
         return as_html(self.plot(), self.words())
@@ -136,15 +143,6 @@ def as_html(picture: Figure, words: str) -> str:
     from zomirror.drawing.plot import data_uri
 
     return f'<figure><img alt="{escape(words)}" src="{data_uri(picture)}"><p>{escape(words)}</p></figure>'
-
-
-def as_names(name: str, given: object) -> tuple[str, ...] | None:
-    """Names as strings, or None."""
-    if given is None:
-        return None
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ArgumentTypeError(f"expected {name} to be a sequence of names, got {given!r}")
-    return tuple(str(item) for item in given)
 
 
 def _names_of(name: str, given: object, count: int) -> tuple[str, ...] | None:

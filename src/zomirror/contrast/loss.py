@@ -19,6 +19,7 @@ or of probabilities (where kappa must stay below 1).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -122,3 +123,7 @@ def _own_and_rival(scores: Floats, label: Labels) -> tuple[Floats, Floats]:
     own: Floats = scores[rows, label]
     others[rows, label] = -np.inf
     return own, others.max(axis=1)
+
+
+LOSSES: dict[str, Callable[[float], Loss]] = {"hinge": Hinge, "softplus": Softplus}
+"""From kappa to what is descended; the objective that is reported is always the hinge's."""

@@ -1,112 +1,110 @@
-"""What is asked of an explanation: every option of explain(), checked before anything is spent."""
+"""The options of explain() and attack(): one frozen object, checked before anything is spent.
+
+The public functions make it, the search reads it, run directories and explanations store its `record()`. A new option
+is a field here and a line of the docstring of explain().
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from zomirror.checks import choice, nonnegative, positive_integer
-from zomirror.contrast.explanation import as_names
-from zomirror.contrast.progress import LOSSES, Aim
+from zomirror.contrast.loss import LOSSES
+from zomirror.engine.durable import stable_repr
 from zomirror.errors import ArgumentError, ArgumentTypeError
-from zomirror.features.vector import KINDS, Setting, setting_of
+from zomirror.features.vector import KINDS, Vector, as_names
 from zomirror.methods.descent import Method
 from zomirror.problem import ElasticNet
 
 SMALLEST_BUDGET = 100
+ATTACK_FIXES = {"kind": "PN", "signed": True, "loss": "hinge", "baseline": 0.0, "search": 0}
+"""What attack() decides for its caller."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
-    """The options of explain(), which says what each means."""
+class Options:
+    """The options that explain() documents, whatever the input."""
 
+    task: str = "explain"
     kind: str = "PN"
     l1: float = 0.1
     l2: float = 0.15
     kappa: float = 0.0
-    bounds: object = (0.0, 1.0)
     budget: int = 10_000
     loss: str = "hinge"
     method: Method | None = None
+    """None: the recommended method, which is told margins instead of their loss."""
     label: int | None = None
     target: int | None = None
-    baseline: object = 0.0
-    fixed: object = None
-    signed: bool = False
-    scale: object = None
-    mean: object = None
-    std: object = None
     search: int = 0
-    feature_names: Any = None
+    features: Vector = field(default_factory=Vector)
     class_names: Any = None
 
     def __post_init__(self) -> None:
-        for name in ("feature_names", "class_names"):
-            object.__setattr__(self, name, as_names(name, getattr(self, name)))
+        put = object.__setattr__
+        put(self, "class_names", as_names("class_names", self.class_names))
         choice("kind", self.kind, KINDS)
         choice("loss", self.loss, tuple(LOSSES))
-        ElasticNet(self.l1, self.l2)
-        nonnegative("kappa", self.kappa)
-        if positive_integer("budget", self.budget) < SMALLEST_BUDGET:
+        for name in ("l1", "l2", "kappa"):
+            put(self, name, nonnegative(name, getattr(self, name)))
+        put(self, "budget", positive_integer("budget", self.budget))
+        if self.budget < SMALLEST_BUDGET:
             raise ArgumentError(
                 f"expected budget >= {SMALLEST_BUDGET}, got {self.budget}: fewer queries explain nothing"
             )
-        for name in ("label", "target", "search"):
-            _class_number(name, getattr(self, name))
+        for name in ("label", "target"):
+            put(self, name, None if getattr(self, name) is None else _natural(name, getattr(self, name)))
+        put(self, "search", _natural("search", self.search))
         if self.target is not None and self.kind == "PP":
             raise ArgumentError("expected no target for a PP, which keeps the class: give label= to explain another")
+        if not isinstance(self.features, Vector):
+            raise ArgumentTypeError(f"expected features to be zm.Vector(...), got {self.features!r}")
 
-    def setting(self, x0: object) -> Setting:
-        """The decision set and start for this input."""
-        return setting_of(
-            self.kind,
-            x0,
-            bounds=self.bounds,
-            baseline=self.baseline,
-            fixed=self.fixed,
-            signed=self.signed,
-            scale=self.scale,
-            mean=self.mean,
-            std=self.std,
-        )
+    @classmethod
+    def of(cls, task: str, given: dict[str, Any]) -> Options:
+        """From the keywords of explain() or attack(); those of Vector are its short form."""
+        short = {VECTOR[name]: value for name, value in given.items() if name in VECTOR}
+        if (features := given.get("features")) is None:
+            features = Vector(**short)
+        elif short:
+            raise ArgumentError(
+                f"expected features, or {', '.join(sorted(short))} as its short form, got both: give them to Vector()"
+            )
+        rest = {name: value for name, value in given.items() if name not in VECTOR and name != "features"}
+        return cls(task=task, features=features, **rest)
 
-    def refuse_misnamed(self, place: Setting) -> None:
-        """Refuse feature names that are not one for each feature."""
-        if self.feature_names is not None and len(self.feature_names) != place.d:
-            raise ArgumentError(f"expected {place.d} feature_names, got {len(self.feature_names)}")
-
-    def aim(self, seed: int, radius: float | None) -> Aim:
-        """What the search needs to know."""
-        return Aim(
-            penalty=ElasticNet(self.l1, self.l2),
-            kappa=float(self.kappa),
-            loss=self.loss,
-            budget=self.budget,
-            method=self.method,
-            seed=seed,
-            radius=radius,
-            label=self.label,
-            target=self.target,
-            search=self.search,
-            classes=0 if self.class_names is None else len(self.class_names),
-        )
+    @property
+    def penalty(self) -> ElasticNet:
+        """h(w) = l1 |w|_1 + (l2/2) |w|_2^2."""
+        return ElasticNet(self.l1, self.l2)
 
     def record(self) -> dict[str, Any]:
-        """What is written beside the answer, so that it can be repeated."""
-        kept = ("l1", "l2", "kappa", "budget", "loss", "label", "target", "signed", "search")
+        """The options as JSON: what run directories compare and explanations carry."""
+        kept = ("task", "kind", "l1", "l2", "kappa", "budget", "loss", "label", "target", "search")
         record = {name: getattr(self, name) for name in kept} | {
-            "method": "recommended" if self.method is None else repr(self.method)
+            "method": "recommended" if self.method is None else stable_repr("method", self.method),
+            "signed": bool(self.features.signed),
         }
-        normalised = {name: np.asarray(getattr(self, name)).tolist() for name in ("mean", "std")}
-        return record | (normalised if self.mean is not None else {})
+        normalised = {name: np.asarray(getattr(self.features, name)).tolist() for name in ("mean", "std")}
+        return record | (normalised if self.features.mean is not None else {})
 
 
-def _class_number(name: str, value: object) -> None:
-    if value is None:
-        return
+VECTOR = {item.name: item.name for item in fields(Vector) if item.name != "names"} | {"feature_names": "names"}
+"""Keywords of explain() that are a short form of Vector, and the fields that they are there."""
+_NAMES = frozenset(item.name for item in fields(Options) if item.name != "task") | VECTOR.keys()
+KNOWN = {
+    "explain": _NAMES,
+    "attack": _NAMES - ATTACK_FIXES.keys(),
+}
+"""The options that explain_many() and attack_many() take."""
+
+
+def _natural(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise ArgumentTypeError(f"expected {name} to be an integer, got {value!r}")
     if value < 0:
         raise ArgumentError(f"expected {name} >= 0, got {value}")
+    return int(value)

@@ -1,46 +1,24 @@
-"""What a search is asked for, and what it has seen so far."""
+"""What a search has seen so far."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Glimpse, Goal
-from zomirror.contrast.driver import Scores
-from zomirror.contrast.loss import Hinge, Loss, Softplus, change_margin, keep_margin
-from zomirror.features.vector import Setting
-from zomirror.methods.descent import Method
+from zomirror.contrast.loss import change_margin, keep_margin
+from zomirror.contrast.options import Options
+from zomirror.errors import OracleError
+from zomirror.features.vector import Place
 from zomirror.numerics.arrays import Array
-from zomirror.problem import ElasticNet
 from zomirror.result import History, Status
 
 Callback = Callable[[Glimpse], object]
-
-LOSSES: dict[str, Callable[[float], Loss]] = {"hinge": Hinge, "softplus": Softplus}
-"""From kappa to what is descended; the objective that is reported is always the hinge's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """What is wanted of an explanation, beside its decision set."""
-
-    penalty: ElasticNet
-    kappa: float
-    loss: str
-    budget: int
-    method: Method | None
-    """None: the recommended method, whose memory is of the margin, not of its loss."""
-    seed: int
-    label: int | None = None
-    target: int | None = None
-    classes: int = 0
-    """How many classes have names; 0: no names were given."""
-    search: int = 0
-    radius: float | None = None
-    """How far to look for a change of the scores, where the model knows (trees)."""
+Scores = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +31,6 @@ class Found:
     scores_before: NDArray[np.float64]
     scores_after: NDArray[np.float64]
     history: History
-    nfev: int
     note: str
 
 
@@ -64,11 +41,21 @@ class Stopped(Exception):  # noqa: N818 - not an error
 class Progress:
     """What a search has seen so far: the one thing in it that changes."""
 
-    def __init__(self, setting: Setting, aim: Aim, callback: Callback | None = None) -> None:
-        self.setting, self.aim, self.callback = setting, aim, callback
-        self.goal = Goal(aim.penalty, aim.kappa)
-        self.label = -1 if aim.label is None else aim.label
+    def __init__(
+        self,
+        place: Place,
+        options: Options,
+        seed: int,
+        radius: float | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.place, self.options, self.seed, self.callback = place, options, seed, callback
+        self.radius = radius
+        """How far to look for a change of the scores, where the model knows (trees)."""
+        self.goal = Goal(options.penalty, options.kappa)
+        self.label = -1 if options.label is None else options.label
         self.scores = np.empty(0)
+        """Of x0."""
         self.best: Candidate | None = None
         """The best of all points asked."""
         self.ends: list[Candidate] = []
@@ -82,7 +69,7 @@ class Progress:
     @property
     def left(self) -> int:
         """Queries for the descent and the polish; one stays for the end."""
-        return self.aim.budget - self.used - 1
+        return self.options.budget - self.used - 1
 
     def consider(self, w: Array, margin: float) -> Candidate:
         """Keep the point if it is the best so far."""
@@ -91,11 +78,34 @@ class Progress:
             self.best = candidate
         return candidate
 
+    @property
+    def chosen(self) -> Candidate:
+        """The best point seen, or x0 as it is when nothing was; of several levels the sparsest valid end."""
+        if any(end.valid for end in self.ends):
+            return min(self.ends, key=lambda end: (not end.valid, np.count_nonzero(end.w), end.fun))
+        place = self.place
+        as_it_is = place.start if place.kind == "PP" else np.zeros_like(place.start)
+        return self.best or Candidate(as_it_is, np.nan, np.nan, valid=False)
+
     def margins(self, scores: Scores) -> NDArray[np.float64]:
         """How far from valid each row is."""
-        if self.setting.kind == "PP":
+        if self.place.kind == "PP":
             return keep_margin(scores, self.label).astype(np.float64)
-        return change_margin(scores, self.label, self.aim.target).astype(np.float64)
+        return change_margin(scores, self.label, self.options.target).astype(np.float64)
+
+    def kept_scores(self, scores: Scores, rows: int) -> NDArray[np.float64]:
+        """All scores of an answer, which must be of as many classes as the first one."""
+        if self.scores.size not in (0, scores.shape[1]):
+            raise OracleError(
+                f"expected scores of {self.scores.size} classes, as the model gave before, got {scores.shape[1]}: "
+                "score the same classes every time"
+            )
+        return scores.astype(np.float64)
+
+    def kept_margins(self, scores: Scores, rows: int) -> NDArray[np.float64]:
+        """The margins of an answer."""
+        self.kept_scores(scores[:1], 1)
+        return self.margins(scores)
 
     def measured(self, candidate: Candidate, eta: float = np.nan, stationarity: float = np.nan) -> None:
         """One more entry of the history, shown to the callback, which may end the search."""
@@ -106,7 +116,7 @@ class Progress:
             return
         best = self.best.fun if self.best is not None and self.best.valid else np.nan
         try:
-            self.callback(Glimpse(self.setting.to_change(candidate.w), candidate.fun, best, self.used, nnz))
+            self.callback(Glimpse(self.place.change(candidate.w), candidate.fun, best, self.used, nnz))
         except StopIteration:
             self.callback = None  # who has asked to stop is not called again
             raise Stopped from None
@@ -115,3 +125,15 @@ class Progress:
         """The iterates' numbers."""
         nfev, fun, f, eta, stationarity, nnz = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
         return History(nfev.astype(np.int64), fun, f, eta, stationarity, nnz.astype(np.int64))
+
+    def found(self, status: Status, scores_after: NDArray[np.float64] | None = None, note: str = "") -> Found:
+        """What has been reached."""
+        return Found(
+            status=status,
+            label=self.label,
+            best=self.chosen,
+            scores_before=self.scores,
+            scores_after=np.full_like(self.scores, np.nan) if scores_after is None else scores_after,
+            history=self.history(),
+            note=note or self.note,
+        )

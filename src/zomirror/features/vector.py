@@ -7,6 +7,7 @@ and puts back parts of x0 (x between 0 and x0 - baseline).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ KINDS = ("PP", "PN")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Setting:
+class Place:
     """Where the search for a PP or PN of x0 takes place."""
 
     kind: str
@@ -49,7 +50,7 @@ class Setting:
         """How many features can change."""
         return int(np.count_nonzero(np.broadcast_to(self.box.lower < self.box.upper, self.base.shape)))
 
-    def to_input(self, w: Array) -> Array:
+    def inputs(self, w: Array) -> Array:
         """What the model sees at the rows of w: (n, *shape)."""
         points = w * self.scale
         points += self.base
@@ -58,39 +59,73 @@ class Setting:
         batch: Array = points.reshape(-1, *self.x0.shape).astype(self.x0.dtype, copy=False)
         return batch
 
-    def to_change(self, w: Array) -> Array:
+    def change(self, w: Array) -> Array:
         """X in input units and in the shape of x0: the PP or PN itself."""
         change: Array = (w * self.scale).reshape(self.x0.shape).astype(self.x0.dtype, copy=False)
         return change
 
 
-def setting_of(
-    kind: str,
-    x0: object,
-    *,
-    bounds: object = (0.0, 1.0),
-    baseline: object = 0.0,
-    fixed: object = None,
-    signed: bool = False,
-    scale: object = None,
-    mean: object = None,
-    std: object = None,
-) -> Setting:
-    """The decision set and start of the paper, or a sentence that says what does not fit."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Vector:
+    """Every entry of an array is a feature of its own.
+
+    bounds : what valid inputs lie between: two numbers, d pairs, two arrays, or Bounds.
+    baseline : what an absent feature is (PP): a number, one per channel, or an array like x0.
+    fixed : features that stay as they are: a boolean mask like x0, or flat indices.
+    signed : whether a PN may lower a feature too; otherwise it only adds.
+    scale : the unit in which a feature's change is penalised; by default its range.
+    mean, std : x0 is normalised as (raw - mean) / std, and the bounds speak of the raw values.
+    names : one name for each feature, in the order of x0.ravel().
+    """
+
+    bounds: object = (0.0, 1.0)
+    baseline: object = 0.0
+    fixed: object = None
+    signed: bool = False
+    scale: object = None
+    mean: object = None
+    std: object = None
+    names: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", as_names("feature_names", self.names))
+        if not isinstance(self.signed, bool | np.bool_):
+            raise ArgumentTypeError(f"expected signed to be True or False, got {self.signed!r}")
+
+    def place(self, x0: object, kind: str) -> Place:
+        """The decision set and start for this input; a sentence says what does not fit."""
+        found = _place_of(self, x0, kind)
+        if self.names is not None and len(self.names) != found.d:
+            raise ArgumentError(f"expected {found.d} feature_names, got {len(self.names)}")
+        return found
+
+
+def as_names(name: str, given: object) -> tuple[str, ...] | None:
+    """Names as strings, or None."""
+    if given is None:
+        return None
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ArgumentTypeError(f"expected {name} to be a sequence of names, got {given!r}")
+    return tuple(str(item) for item in given)
+
+
+def _place_of(features: Vector, x0: object, kind: str) -> Place:
+    """The decision set and start of the paper."""
+    signed = features.signed
     choice("kind", kind, KINDS)
     image = input_array("x0", x0)
     dtype, shape = image.dtype, image.shape
-    lower, upper = _bounds_of(bounds, image, mean, std)
+    lower, upper = _bounds_of(features.bounds, image, features.mean, features.std)
     x = image.ravel()
     _refuse_outside(x, lower, upper)
-    unit = _unit_of(scale, lower, upper, shape)
-    frozen = _mask_of(fixed, shape)
+    unit = _unit_of(features.scale, lower, upper, shape)
+    frozen = _mask_of(features.fixed, shape)
     if kind == "PN":
         base = x
         low = (lower - x) if signed else np.zeros_like(x)
         high = upper - x
     else:
-        base = np.broadcast_to(_spread("baseline", baseline, shape), x.shape).astype(dtype)
+        base = np.broadcast_to(_spread("baseline", features.baseline, shape), x.shape).astype(dtype)
         _refuse_outside(base, lower, upper, "baseline")
         low, high = np.minimum(x - base, 0), np.maximum(x - base, 0)
     # A fixed feature stays what it is in x0: unchanged for a PN, fully present for a PP.
@@ -106,7 +141,7 @@ def setting_of(
     box = Box(_inside(low, unit, base, lower, high), _inside(high, unit, base, upper, low))
     start = np.asarray(kept / unit, dtype) if kind == "PP" else _centre(low, high).astype(dtype)
     exact = np.flatnonzero(frozen) if kind == "PP" and frozen.any() else None
-    return Setting(kind, image, np.ascontiguousarray(base), unit, box, box.project(start), exact)
+    return Place(kind, image, np.ascontiguousarray(base), unit, box, box.project(start), exact)
 
 
 def input_array(name: str, value: object) -> Array:

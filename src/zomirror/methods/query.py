@@ -7,7 +7,9 @@ make its own rows, and the answer does not depend on who made which.
 
 from __future__ import annotations
 
+import struct
 import threading
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -24,6 +26,7 @@ from zomirror.problem import Box
 
 MAX_BLOCK_BYTES = 1 << 26
 """A block of points, unless said otherwise."""
+_MADE_OF = struct.Struct("<Qd")
 PATCH_BYTES = 1 << 21
 """How much of a block is worked on at a time: it stays in the cache from one pass over it to the next."""
 STRIP = 255 << 8
@@ -241,6 +244,14 @@ class Query:
         if self.clip is not None:
             np.clip(rows, self.clip.lower, self.clip.upper, out=rows)
         return rows
+
+    def checksum(self) -> int:
+        """CRC32 of what the points are made of: equal for equal points, as far as the random draws are the same."""
+        crc = 0
+        for segment in self.segments:
+            crc = zlib.crc32(np.ascontiguousarray(segment.base).view(np.uint8).data, crc)
+            crc = zlib.crc32(_MADE_OF.pack(segment.count, segment.radius), crc)
+        return crc
 
     def samples(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
         """The random draw that each row belongs to."""

@@ -47,12 +47,11 @@ class Case:
 
     def margins(self, model: Model, points: Array) -> Array:
         """Negative where the class is kept (PP) or changed (PN)."""
-        scores = model(self.seen(points))
-        return keep_margin(scores, self.label) if self.kind == "PP" else change_margin(scores, self.label)
+        return self.margin(model(self.seen(points)))
 
-    def f(self, model: Model) -> Callable[[Array], Array]:
-        """The black box."""
-        return lambda points: self.loss(self.margins(model, points))
+    def margin(self, scores: Array) -> Array:
+        """The margins of scores: negative where the class is kept (PP) or changed (PN)."""
+        return keep_margin(scores, self.label) if self.kind == "PP" else change_margin(scores, self.label)
 
 
 def case(

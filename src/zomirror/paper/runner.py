@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,19 +13,23 @@ import numpy as np
 
 from zomirror.checks import positive_integer
 from zomirror.contrast.loss import is_valid
+from zomirror.engine.black_box import BlackBox, checked_values
+from zomirror.engine.driver import Job as DrivenJob
+from zomirror.engine.driver import Search, drive_many
 from zomirror.engine.interrupt import stop_on_signal
 from zomirror.errors import ArgumentError, ZomirrorError
-from zomirror.minimization import minimize
-from zomirror.paper.cases import case
+from zomirror.minimization import durable_minimization
+from zomirror.numerics.arrays import Values
+from zomirror.optimizer import Optimizer
+from zomirror.paper.cases import Case, case
 from zomirror.paper.grid import Task
 from zomirror.paper.images import SCALING, image, opened
-from zomirror.paper.joint import Joint, Model
 from zomirror.paper.outcome import Outcome, outcome
 from zomirror.paper.replayed_signs import replayed
 from zomirror.paper.settings import QUERIES, SETTINGS, Algorithm
 from zomirror.paper.store import Store
 from zomirror.parallel import spread
-from zomirror.result import Status
+from zomirror.result import Result, Status
 
 MERGED = 200
 """After so many runs the files of the studies are written; what is finished is on the disk before that."""
@@ -55,68 +58,87 @@ class Work:
 
 
 def run_together(jobs: Sequence[Job]) -> list[Outcome | None]:
-    """Run tasks of one model side by side, such that it sees their batches as one; what `run_one` gives of each."""
-    if len(jobs) == 1:
-        return [run_one(jobs[0])]
-    joint = Joint(opened(jobs[0].task.model), len(jobs))
-    for job in jobs:
-        image(job.task.data, job.task.image)  # a data set is read once, not by each thread
-
-    def seated(i: int) -> Outcome | None:
-        with joint.seat(i) as model:
-            return run_one(jobs[i], model)
-
-    with stop_on_signal(), ThreadPoolExecutor(len(jobs)) as threads:
-        return list(threads.map(seated, range(len(jobs))))
-
-
-def run_one(job: Job, model: Model | None = None) -> Outcome | None:
-    """Run a task to its end, or go on with it; None when a signal stopped it. `model` is asked in place of its own."""
-    task, store = job.task, Store(job.folder)
-    if (known := store.find(task)) is not None:
+    """Run tasks of one model to their ends, its batches shared; None for those that a signal stopped."""
+    stores = [Store(job.folder) for job in jobs]
+    known = [store.find(job.task) for store, job in zip(stores, jobs, strict=True)]
+    todo = [i for i, found in enumerate(known) if found is None]
+    if not todo:
         return known
-    settings = SETTINGS[task.settings]
-    mean, std = SCALING[task.data]
-    pixels, label = image(task.data, task.image)
-    posed = case(
-        settings,
-        task.data,
-        task.kind,
-        pixels,
-        label,
-        mean=mean,
-        std=std,
-        upscale=task.upscale,
-        shared=task.shared,
-    )
-    model = opened(task.model) if model is None else model
-    method, start = settings.method(Algorithm.named(task.algorithm)), posed.start
-    if task.replayed:
-        if method is None:
-            raise ArgumentError("expected a method of the paper to replay, got the recommended one")
-        # In the reference's precision too: beside a kink the last digit of float32 leads elsewhere.
-        method, start = replayed(method, task.seed), posed.start.astype(np.float64)
+    model = opened(jobs[0].task.model)
+    posed = {i: _Posed.of(jobs[i].task) for i in todo}
     started = time.thread_time()
-    result = minimize(
-        posed.f(model),
-        start,
-        l1=posed.weight,
-        l2=posed.weight,
-        bounds=(posed.lower, posed.upper),
-        budget=QUERIES * task.iterations + 1,
-        max_sent=2 * QUERIES * task.iterations,  # the model is ours: a batch lost to a kill may be asked again
-        method=method,
-        rng=task.seed,
-        run_dir=store.run_dir(task),
-    )
-    if result.status is Status.INTERRUPTED:
-        return None
-    if result.status is not Status.BUDGET:
-        raise ZomirrorError(f"the run {task.key} ({task.kind} of image {task.image}) ended early: {result.message}")
-    valid = bool(is_valid(posed.margins(model, result.x[None]))[0])
-    found = outcome(task, label, result, valid=valid, seconds=time.thread_time() - started)
-    store.keep(task, found)
-    return found
+    with stop_on_signal() as stop:
+        searches = [posed[i].job(stores[i].run_dir(jobs[i].task)) for i in todo]
+        results = drive_many(searches, BlackBox(model, "the model"), lockstep=len(todo), stop=lambda: bool(stop))
+    seconds = (time.thread_time() - started) / len(todo)
+    for i, result in zip(todo, results, strict=True):
+        task = jobs[i].task
+        if isinstance(result, ZomirrorError):
+            continue
+        if result.status is Status.INTERRUPTED:
+            continue
+        if result.status is not Status.BUDGET:
+            raise ZomirrorError(f"the run {task.key} ({task.kind} of image {task.image}) ended early: {result.message}")
+        valid = bool(is_valid(posed[i].case.margins(model, result.x[None]))[0])
+        known[i] = found = outcome(task, posed[i].case.label, result, valid=valid, seconds=seconds)
+        stores[i].keep(task, found)
+    if failures := [result for result in results if isinstance(result, ZomirrorError)]:
+        raise failures[0]
+    return known
+
+
+def _guarded(search: Search[Result]) -> Search[Result | ZomirrorError]:
+    """The search, or the error that ended it: the others that share its batches go on."""
+    try:
+        return (yield from search)
+    except ZomirrorError as error:
+        return error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Posed:
+    """A task as an optimisation problem with the method that solves it."""
+
+    task: Task
+    case: Case
+    optimizer: Optimizer
+
+    @classmethod
+    def of(cls, task: Task) -> _Posed:
+        settings = SETTINGS[task.settings]
+        mean, std = SCALING[task.data]
+        pixels, label = image(task.data, task.image)
+        posed = case(
+            settings,
+            task.data,
+            task.kind,
+            pixels,
+            label,
+            mean=mean,
+            std=std,
+            upscale=task.upscale,
+            shared=task.shared,
+        )
+        method, start = settings.method(Algorithm.named(task.algorithm)), posed.start
+        if task.replayed:
+            if method is None:
+                raise ArgumentError("expected a method of the paper to replay, got the recommended one")
+            # In the reference's precision too: beside a kink the last digit of float32 leads elsewhere.
+            method, start = replayed(method, task.seed), posed.start.astype(np.float64)
+        weight, bounds = posed.weight, (posed.lower, posed.upper)
+        return cls(task, posed, Optimizer(start, l1=weight, l2=weight, bounds=bounds, method=method, rng=task.seed))
+
+    def job(self, run_dir: Path) -> DrivenJob[Result | ZomirrorError]:
+        """The run, ready to be driven before the model."""
+        budget = QUERIES * self.task.iterations + 1
+        cap = 2 * QUERIES * self.task.iterations  # the model is ours: a batch lost to a kill may be asked again
+        settings = {"task": "minimize", "target": None, "nonfinite": "stop", "budget": budget}
+        how = {"inputs": self.case.seen, "keep": self._keep}
+        job = durable_minimization(self.optimizer, run_dir, settings, budget, cap, **how)
+        return DrivenJob(_guarded(job.search), job.ledger)
+
+    def _keep(self, scores: Any, rows: int) -> Values:
+        return checked_values(self.case.loss(self.case.margin(scores)), rows)
 
 
 def run(

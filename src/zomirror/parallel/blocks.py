@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.checks import positive_integer
-from zomirror.engine.oracle import call
+from zomirror.engine.black_box import call
 from zomirror.errors import ArgumentError
 from zomirror.numerics.arrays import Array
 from zomirror.parallel.team import Team

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zomirror.contrast import Explanation
 from zomirror.errors import ArgumentError, DataError, RunError
+from zomirror.runs import RunInfo, list_runs
 from zomirror.runs import configuration as configs
-from zomirror.runs import list_runs
 from zomirror.runs import stored_result as results
 from zomirror.runs.folder import Folder, check_path
 
@@ -34,7 +35,7 @@ def load(path: Path) -> Found:
     for file in sorted(path.glob("*.json")):
         if file.name not in (configs.NAME, results.NAME, "command.json"):
             found.explanations.append(_of_file(file))
-    for info in list_runs(path):
+    for info in _runs(list_runs(path)):
         try:
             found.explanations.append(_of_run(info.path))
         except RunError as error:
@@ -42,6 +43,12 @@ def load(path: Path) -> Found:
     if not found.explanations and not found.notes:
         raise ArgumentError(f"expected explanations in {str(path)!r}, found none: zomirror explain --out writes them")
     return found
+
+
+def _runs(found: Iterable[RunInfo]) -> Iterator[RunInfo]:
+    """The runs among these, and those inside the groups among these."""
+    for info in found:
+        yield from _runs(info.members) if info.kind == "group" else (info,)
 
 
 def _of_file(path: Path) -> Explanation:

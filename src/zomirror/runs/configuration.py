@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 NAME = "config.json"
 ARRAYS = "arrays.npz"
 JOURNAL = "journal.bin"
-FORMAT = 1
+FORMAT = 2
 FREE = frozenset(("budget", "max_sent", "max_time", "maxiter", "workers", "callback"))
-_LEFTOVERS = frozenset(("lock", ARRAYS, JOURNAL, f".{NAME}.tmp"))  # of a creation that was killed
+COMMAND = "command.json"
+"""What began the run, where that was a command of the command line."""
+_LEFTOVERS = frozenset(("lock", ARRAYS, JOURNAL, f".{NAME}.tmp", COMMAND))  # of a creation that was killed
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ The values given by `take`, then those recorded by `values`, are one stream of r
 trajectory (the last measurement of a result, which a larger budget would not have made there) go through `aside`,
 `begin(..., aside=True)` and `values`; they are found again at the same place of the trajectory only.
 
-Files: config.json and arrays.npz (written once), journal.bin, wide.bin (wide answers, if any), checkpoint.npz,
-result.json and result.npz, lock.
+Files: config.json and arrays.npz (written once), journal.bin, checkpoint.npz, result.json and result.npz, lock.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ from zomirror.runs.folder import Folder, check_path
 from zomirror.runs.journal import Journal, Pace
 from zomirror.runs.lock import Lock
 from zomirror.runs.replay import Replay
-from zomirror.runs.wide import Wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,7 +61,6 @@ class RunDirectory:
         self._folder = folder
         self._lock = lock
         self._config = config
-        self._wide = Wide(folder, config.run_id)
         self.notes: list[str] = []
         self._aside = False
         fd = folder.open_file(configs.JOURNAL, os.O_RDWR)
@@ -138,7 +135,6 @@ class RunDirectory:
             else:
                 self._journal.abandon()
         finally:
-            self._wide.close()
             self._lock.release()
             self._folder.close()
 
@@ -159,7 +155,7 @@ class RunDirectory:
     @property
     def position(self) -> int:
         """Rows of the trajectory that the algorithm has been given values for, by `take` or `values`."""
-        return self._replay.position if self.replaying else self._journal.ledger.position
+        return self._replay.position if self.replaying else self._journal.tally.position
 
     @property
     def replaying(self) -> bool:
@@ -169,7 +165,7 @@ class RunDirectory:
     @property
     def used(self) -> int:
         """Queries whose values are recorded, by every session."""
-        return self._journal.ledger.used
+        return self._journal.tally.used
 
     @property
     def asides(self) -> int:
@@ -179,20 +175,23 @@ class RunDirectory:
     @property
     def sent(self) -> int:
         """Queries that were sent, by every session; never counted low."""
-        return self._journal.ledger.sent
+        return self._journal.tally.sent
 
     @property
     def lost(self) -> int:
         """Queries that were sent and will never have values."""
-        return self._journal.ledger.lost
+        return self._journal.tally.lost
 
-    def take(self, rows: int) -> NDArray[np.float64]:
-        """The recorded values of the next `rows` rows; fewer when the record ends, none when it has ended."""
-        return self._replay.take(rows)
+    def take(self, rows: int, points: int | None = None) -> NDArray[np.float64]:
+        """The recorded values of the next `rows` rows; fewer when the record ends, none when it has ended.
 
-    def aside(self, rows: int) -> NDArray[np.float64] | None:
+        With the checksum of the `points` that would be asked now, values of other points are refused with RunError.
+        """
+        return self._replay.take(rows, points)
+
+    def aside(self, rows: int, points: int | None = None) -> NDArray[np.float64] | None:
         """The values recorded off the trajectory at this position, or None if they have yet to be asked for."""
-        return self._replay.aside(rows, self.position)
+        return self._replay.aside(rows, self.position, points)
 
     def affords(self, rows: int) -> bool:
         """Whether `rows` more rows stay under `max_sent`."""
@@ -212,10 +211,10 @@ class RunDirectory:
         self._check_owner()
         self._journal.resend(rows)
 
-    def values(self, values: ArrayLike) -> None:
-        """Record the answers to the rows in flight, all or the next of them."""
+    def values(self, values: ArrayLike, points: int = 0) -> None:
+        """Record the answers to the rows in flight, all or the next of them, with the checksum of their points."""
         self._check_owner()
-        self._journal.values(values, beside=self.position if self._aside else None)
+        self._journal.values(values, points=points, beside=self.position if self._aside else None)
 
     def lose(self, reason: str) -> None:
         """Give up the batch in flight; `reason` is kept in the journal and must hold no secret."""
@@ -231,14 +230,14 @@ class RunDirectory:
     def checkpoint(self, state: Mapping[str, object]) -> bool:
         """Save the state of the algorithm at this position; False if it could not be, which is noted and harmless."""
         self._check_owner()
-        ledger = self._journal.ledger
-        if self.replaying or ledger.open:
+        tally = self._journal.tally
+        if self.replaying or tally.open:
             return False
         started = time.monotonic()
         try:
             self._journal.sync()
             end, crc = self._journal.place
-            Checkpoint(self._config.run_id, ledger.position, end, crc).save(self._folder, state)
+            Checkpoint(self._config.run_id, tally.position, end, crc).save(self._folder, state)
             return True
         except RunError as error:
             self.notes.append(f"no checkpoint was written: {error}")
@@ -279,11 +278,6 @@ class RunDirectory:
         self._check_owner()
         self._journal.close()
         results.write(self._folder, self._config, self._journal.place[1], summary, arrays or {})
-
-    @property
-    def wide(self) -> Wide:
-        """The file of the answers that are wider than one number a row."""
-        return self._wide
 
     def _check_owner(self) -> None:
         if not self._lock.held:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from zomirror.runs.document import Json
     from zomirror.runs.scan import Scan
 
+DEPTH = 3  # groups inside groups: a command, its explain_many, their runs
 _TRIES = 10  # of seeing a journal move that its owner is writing
 
 
@@ -69,12 +70,12 @@ def list_runs(root: str | os.PathLike[str]) -> list[RunInfo]:
     """Describe every run directly below a directory, by name; other directories and links are passed over."""
     folder = Folder.open(check_path(root))
     try:
-        return _members(folder)
+        return _members(folder, DEPTH)
     finally:
         folder.close()
 
 
-def _members(folder: Folder) -> list[RunInfo]:
+def _members(folder: Folder, depth: int) -> list[RunInfo]:
     found = []
     for name in folder.names():
         if folder.kind(name) != "directory":
@@ -84,20 +85,22 @@ def _members(folder: Folder) -> list[RunInfo]:
         except (RunError, ArgumentError):
             continue
         try:
-            if child.kind(configs.NAME) is not None:
-                found.append(_describe(child, nested=True))
+            if child.kind(configs.NAME) is not None or (child.kind(configs.COMMAND) is not None and depth):
+                found.append(_describe(child, depth - 1))
         finally:
             child.close()
     return found
 
 
-def _describe(folder: Folder, *, nested: bool = False) -> RunInfo:
+def _describe(folder: Folder, depth: int = DEPTH) -> RunInfo:
     try:
         config = configs.read(folder)
     except RunError as error:
         return RunInfo(folder.path, "unknown", "damaged", damage=(str(error),))
     if config is None:
-        raise RunError(f"directory {str(folder.path)!r} holds no run: it has no {configs.NAME}")
+        if folder.kind(configs.COMMAND) is None or not depth:
+            raise RunError(f"directory {str(folder.path)!r} holds no run: it has no {configs.NAME}")
+        return _sum_up(RunInfo(folder.path, "group", "fresh"), _members(folder, depth), running=False, finished=None)
     owner, damage = None, tuple[str, ...]()
     try:
         owner = holder(folder)
@@ -115,10 +118,9 @@ def _describe(folder: Folder, *, nested: bool = False) -> RunInfo:
     )
     running = owner is not None and owner.alive()
     if config.kind == "group":
-        # a group inside a group is never written, and following one would have no end
-        return (
-            _describe_group(folder, config, blank, running=running) if not nested else replace(blank, state="damaged")
-        )
+        if not depth:  # deeper than anything that is written
+            return replace(blank, state="damaged")
+        return _describe_group(folder, config, blank, depth, running=running)
     return _describe_run(folder, config, blank, running=running)
 
 
@@ -135,13 +137,13 @@ def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: boo
     finally:
         os.close(fd)
     what = folder.where(configs.JOURNAL)
-    ledger = found.ledger if running else found.settled()
+    tally = found.tally if running else found.settled()
     finished = False
     try:
-        finished = results.belongs(folder, config, ledger.crc) is not None
+        finished = results.belongs(folder, config, tally.crc) is not None
     except RunError as error:
         damage.append(str(error))
-    state = "finished" if finished else "fresh" if ledger.sent == 0 else "interrupted"
+    state = "finished" if finished else "fresh" if tally.sent == 0 else "interrupted"
     state = "running" if running and not finished else state
     if found.dropped and not running:
         damage.append(f"{found.dropped:,} bytes of an unfinished write lie at the end of {what}")
@@ -157,12 +159,12 @@ def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: boo
     return replace(
         info,
         state=state,
-        progress=1.0 if finished else min(1.0, ledger.used / budget) if known_budget else None,  # type: ignore[operator]
-        position=ledger.position,
-        used=ledger.used,
-        sent=ledger.sent,
-        lost=ledger.lost,
-        sessions=ledger.sessions,
+        progress=1.0 if finished else min(1.0, tally.used / budget) if known_budget else None,  # type: ignore[operator]
+        position=tally.position,
+        used=tally.used,
+        sent=tally.sent,
+        lost=tally.lost,
+        sessions=tally.sessions,
         damage=tuple(damage),
     )
 
@@ -181,33 +183,29 @@ def _read_moving(fd: int, folder: Folder, config: Config) -> Scan:
         raise
 
 
-def _describe_group(folder: Folder, config: Config, info: RunInfo, *, running: bool) -> RunInfo:
-    members = _members(folder)
-    damage = list(info.damage)
+def _describe_group(folder: Folder, config: Config, info: RunInfo, depth: int, *, running: bool) -> RunInfo:
     finished = False
     try:
         finished = results.belongs(folder, config, 0) is not None
     except RunError as error:
-        damage.append(str(error))
-    states = [member.state for member in members]
+        info = replace(info, damage=(*info.damage, str(error)))
+    found = _sum_up(info, _members(folder, depth), running=running, finished=finished)
+    total = config.settings.get("members")
+    done = sum(member.state == "finished" for member in found.members)
+    return replace(found, progress=min(1.0, done / total) if isinstance(total, int) and total > 0 else None)
+
+
+def _sum_up(info: RunInfo, members: list[RunInfo], *, running: bool, finished: bool | None) -> RunInfo:
+    """What the members of a group add up to; None: it is finished when all of them are."""
+    states, damage = [member.state for member in members], list(info.damage)
     if running or "running" in states:
         state = "running"
     elif "damaged" in states:
         state = "damaged"
         damage += [f"{m.path.name}: {text}" for m in members if m.state == "damaged" for text in m.damage]
+    elif set(states) == {"finished"} if finished is None else finished:
+        state = "finished"
     else:
-        state = "finished" if finished else "interrupted" if members else "fresh"
-    total = config.settings.get("members")
-    done = states.count("finished")
-    return replace(
-        info,
-        state=state,
-        progress=min(1.0, done / total) if isinstance(total, int) and total > 0 else None,
-        used=sum(member.used for member in members),
-        sent=sum(member.sent for member in members),
-        lost=sum(member.lost for member in members),
-        position=sum(member.position for member in members),
-        sessions=sum(member.sessions for member in members),
-        damage=tuple(damage),
-        members=tuple(members),
-    )
+        state = "interrupted" if members else "fresh"
+    counts = {name: sum(getattr(m, name) for m in members) for name in ("used", "sent", "lost", "position", "sessions")}
+    return replace(info, state=state, damage=tuple(damage), members=tuple(members), **counts)

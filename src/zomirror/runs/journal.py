@@ -32,12 +32,24 @@ import numpy as np
 
 from zomirror.errors import ArgumentError, BudgetError, RunError
 from zomirror.runs.folder import refusal, write_all
-from zomirror.runs.record import MOST_ROWS, MOST_TEXT, UNIT, Kind, pack, padded, room, window
+from zomirror.runs.record import (
+    MOST_NUMBERS,
+    MOST_ROWS,
+    MOST_TEXT,
+    UNIT,
+    Kind,
+    pack,
+    padded,
+    room,
+    rows_of_a_record,
+    values_payload,
+    window,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from zomirror.runs.record import Ledger
+    from zomirror.runs.record import Tally
     from zomirror.runs.scan import Scan
 
 MOST_BATCH = 1 << 26  # rows sent at once
@@ -82,7 +94,7 @@ class Journal:
     ) -> None:
         self._fd = fd
         self._what = what
-        self._ledger = found.settled()
+        self._tally = found.settled()
         self._end = found.end
         self._dropped = found.dropped
         self._capacity = found.size
@@ -95,59 +107,68 @@ class Journal:
         self._batches = 1
         self._reserved = time.monotonic()
         self._due = self._reserved + 2 * self._pace.interval
-        self._sent_then = self._ledger.sent
+        self._sent_then = self._tally.sent
+        self._width = 0
+        """Of the last answers: room for answers of the same width is made before a batch is sent."""
 
     @property
-    def ledger(self) -> Ledger:
+    def tally(self) -> Tally:
         """Position, used, sent and lost at this moment."""
-        return self._ledger
+        return self._tally
 
     @property
     def place(self) -> tuple[int, int]:
         """Where the records end, and the CRC of the last: together they name this state of the journal."""
-        return self._end, self._ledger.crc
+        return self._end, self._tally.crc
 
     def affords(self, rows: int) -> bool:
         """Whether `rows` more rows stay under `max_sent`."""
-        return self._max_sent is None or self._ledger.sent + rows <= self._max_sent
+        return self._max_sent is None or self._tally.sent + rows <= self._max_sent
 
     def begin(self, rows: int) -> None:
         """Note that a batch is sent now; BudgetError, and nothing noted, if it does not fit under `max_sent`."""
         with self._mutex:
-            if self._ledger.open:
+            if self._tally.open:
                 raise RunError(
-                    f"a batch of {self._ledger.open:,} rows is in flight: record its values or give it up first"
+                    f"a batch of {self._tally.open:,} rows is in flight: record its values or give it up first"
                 )
             self._send(rows)
 
     def resend(self, rows: int) -> None:
         """Note that rows of the batch in flight are sent once more."""
         with self._mutex:
-            if rows > self._ledger.open:
-                raise RunError(f"cannot send {rows:,} rows again, {self._ledger.open:,} are in flight")
+            if rows > self._tally.open:
+                raise RunError(f"cannot send {rows:,} rows again, {self._tally.open:,} are in flight")
             self._send(rows)
 
-    def values(self, values: ArrayLike, *, beside: int | None = None) -> None:
-        """Record the answers to the next rows in flight; `beside` is the position of rows off the trajectory."""
+    def values(self, values: ArrayLike, *, points: int = 0, beside: int | None = None) -> None:
+        """Record the answers to the next rows in flight: one number each, or (rows, width).
+
+        `points` is the checksum of the points; `beside` is the position of rows off the trajectory.
+        """
         with self._mutex:
             array = np.asarray(values, dtype="<f8")
-            if array.ndim != 1 or not 0 < array.size <= self._ledger.open:
-                raise RunError(f"expected values for at most {self._ledger.open:,} rows in flight, got {array.shape}")
-            for start in range(0, array.size, MOST_ROWS):
-                part = array[start : start + MOST_ROWS]
-                if beside is None:
-                    self._append(Kind.VALUES, part.size, self._ledger.position + part.size, payload=part.tobytes())
-                else:
-                    self._append(Kind.ASIDE, part.size, beside, payload=part.tobytes())
+            if array.ndim not in (1, 2) or not 0 < len(array) <= self._tally.open:
+                raise RunError(f"expected values for at most {self._tally.open:,} rows in flight, got {array.shape}")
+            width = array.shape[1] if array.ndim == 2 else 0
+            if width > MOST_NUMBERS or (array.ndim == 2 and not width):
+                raise RunError(f"expected rows of 1 to {MOST_NUMBERS:,} numbers, got {width:,}")
+            self._width, most = width, rows_of_a_record(width)
+            for start in range(0, len(array), most):
+                part = array[start : start + most]
+                kind, position = Kind.VALUES, self._tally.position + len(part)
+                if beside is not None:
+                    kind, position = Kind.ASIDE, beside
+                self._append(kind, len(part), position, payload=values_payload(part, points), width=width)
             if time.monotonic() > self._due:
                 self.sync()
 
     def lose(self, reason: str) -> None:
         """Give up the batch in flight; the reason is kept, so it must hold no secret (an exception's name, say)."""
         with self._mutex:
-            if self._ledger.open:
+            if self._tally.open:
                 text = reason.encode("utf-8", "replace")[:MOST_TEXT]
-                self._append(Kind.LOST, len(text), self._ledger.position, payload=text)
+                self._append(Kind.LOST, len(text), self._tally.position, payload=text)
 
     def sync(self) -> None:
         """Force everything written to the disk. An error is final: what the disk then holds is unknown."""
@@ -169,7 +190,7 @@ class Journal:
                 return
             try:
                 if self._live and not self._broken:
-                    self._append(Kind.CLOSE, 0, self._ledger.position)
+                    self._append(Kind.CLOSE, 0, self._tally.position)
                     self.sync()
                     os.ftruncate(self._fd, self._end)
             except OSError as error:
@@ -193,41 +214,45 @@ class Journal:
     def _send(self, rows: int) -> None:
         if not 0 < rows <= MOST_BATCH:
             raise ArgumentError(f"expected a batch of 1 to {MOST_BATCH:,} rows, got {rows:,}")
-        ledger = self._ledger
+        tally = self._tally
         if not self.affords(rows):
             raise BudgetError(
-                f"{ledger.sent:,} queries were sent ({ledger.lost:,} of them lost); {rows:,} more would pass "
+                f"{tally.sent:,} queries were sent ({tally.lost:,} of them lost); {rows:,} more would pass "
                 f"max_sent = {self._max_sent:,}. Nothing was sent: run again with a larger max_sent to go on"
             )
-        if not self._live or ledger.sent + rows > ledger.ceiling or self._end + room(rows) + _SLACK > self._capacity:
+        if (
+            not self._live
+            or tally.sent + rows > tally.ceiling
+            or self._end + room(rows, self._width) + _SLACK > self._capacity
+        ):
             self._reserve(rows)
-        self._append(Kind.START, rows, ledger.position, sent=ledger.sent + rows)
+        self._append(Kind.START, rows, tally.position, sent=tally.sent + rows)
 
     def _reserve(self, rows: int) -> None:
         if not self._live:
             self._open_session()
         batches = self._next_window(rows)
         try:
-            self._grow(self._end + 2 * UNIT + batches * room(rows) + _SLACK)
+            self._grow(self._end + 2 * UNIT + batches * room(rows, self._width) + _SLACK)
         except RunError:
             if batches == 1 or self._broken:
                 raise
             batches = 1  # on a disk that is nearly full, as long as one batch fits
-            self._grow(self._end + 2 * UNIT + room(rows) + _SLACK)
+            self._grow(self._end + 2 * UNIT + room(rows, self._width) + _SLACK)
         total = batches * rows
         if self._max_sent is not None:
-            total = min(total, self._max_sent - self._ledger.sent)
-        ceiling = self._ledger.sent + total
-        self._append(Kind.RESERVE, total, self._ledger.position, payload=window(ceiling, self._capacity))
+            total = min(total, self._max_sent - self._tally.sent)
+        ceiling = self._tally.sent + total
+        self._append(Kind.RESERVE, total, self._tally.position, payload=window(ceiling, self._capacity))
         self.sync()
         self._batches = batches
         self._reserved = time.monotonic()
-        self._sent_then = self._ledger.sent
+        self._sent_then = self._tally.sent
 
     def _next_window(self, rows: int) -> int:
         """Batches to reserve: as many as were sent lately in the time between two syncs."""
         elapsed = time.monotonic() - self._reserved
-        lately = self._ledger.sent - self._sent_then
+        lately = self._tally.sent - self._sent_then
         wanted = lately * self._pace.interval / max(elapsed, 1e-9) / rows
         return max(1, min(int(wanted), 16 * self._batches, MOST_ROWS // rows))
 
@@ -238,7 +263,7 @@ class Journal:
                 write_all(self._fd, bytes(min(_BLOCK, self._end + self._dropped - start)), start)
         except OSError as error:
             raise refusal(self._what, error) from error
-        self._append(Kind.OPEN, len(self._session), self._ledger.position, payload=self._session)
+        self._append(Kind.OPEN, len(self._session), self._tally.position, payload=self._session)
         self._capacity = max(self._capacity, self._end)
         self._live = True
         self._pace.members += 1
@@ -264,17 +289,20 @@ class Journal:
                 raise refused from error
         raise refused
 
-    def _append(self, kind: Kind, count: int, position: int, *, sent: int | None = None, payload: bytes = b"") -> None:
-        ledger = self._ledger
+    def _append(
+        self, kind: Kind, count: int, position: int, *, sent: int | None = None, payload: bytes = b"", width: int = 0
+    ) -> None:
+        tally = self._tally
         if self._broken or self._fd < 0:
             raise RunError(f"{self._broken or self._what + ' is closed'}: run the same call again to resume")
-        sent = ledger.sent if sent is None else sent
-        data, crc = pack(kind, count, position, sent, payload, ledger.crc)
+        sent = tally.sent if sent is None else sent
+        data, crc = pack(kind, count, position, sent, payload, tally.crc, width)
         try:
             write_all(self._fd, data, self._end)
-            ledger.apply(kind, count, position, sent, payload)
-            ledger.crc = crc
+            tally.apply(kind, count, position, sent, payload)
+            tally.crc = crc
             self._end += len(data)
+            self._capacity = max(self._capacity, self._end)
         except OSError as error:
             self._broken = f"{self._what} could not be written"
             raise refusal(self._what, error) from error

@@ -1,10 +1,13 @@
-"""The records of a journal: their bytes, and the ledger that they add up to.
+"""The records of a journal: their bytes, and the tally that they add up to.
 
 A journal is a file header of 32 bytes and then records, each a head of 32 bytes and a payload padded with zeros to a
 multiple of 32. So no head straddles a page, and a killed process leaves a head whole or not at all. The file is made
 longer ahead of use, with zeros: zeros to the end of the file are its free space.
 
-    head: magic (3), kind (1), count (4), position (8), sent (8), CRC32 of the padded payload (4), CRC32 (4)
+    head: magic (3), kind (1), count (4), width (4), position (6), sent (6), CRC32 of the padded payload (4), CRC32 (4)
+
+`width` is the length of each row of values: 0 for one number a row, k for a row of k. The payload of values begins with
+the CRC32 of the points that they belong to, so that a replay notices when other points would be asked.
 
 The last CRC covers the head and starts from the one of the record before, so that the records form a chain: not only a
 changed byte is found, but also a record taken out, doubled, moved, or brought in from another journal.
@@ -18,20 +21,27 @@ import zlib
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-FORMAT = 1
+FORMAT = 2
 UNIT = 32
-MOST_ROWS = 1 << 20  # of one record of values: what a reader must hold at once
+MOST_ROWS = 1 << 20  # of one record of values
+MOST_NUMBERS = 1 << 27  # of one record of values: what a reader must hold at once
+MOST_SENT = 1 << 48  # rows that a head can count
 MOST_TEXT = 4096
 _MAGIC = b"\x89zmjour\n"
 _FILE = struct.Struct("<8sI16sI")
 MARK = b"zm\x1a"
-_HEAD = struct.Struct("<3sBIQQI")
+_HEAD = struct.Struct("<3sBIIIHIHI")
 _CRC = struct.Struct("<I")
 HEAD = np.dtype(  # the same, for looking at many places at once
-    [("mark", "S3"), ("kind", "u1"), ("count", "<u4"), ("position", "<u8"), ("sent", "<u8"), ("crcs", "<u8")]
+    [
+        *(("mark", "S3"), ("kind", "u1"), ("count", "<u4"), ("width", "<u4"), ("at", "<u4"), ("at_high", "<u2")),
+        *(("sent", "<u4"), ("sent_high", "<u2"), ("crcs", "<u8")),
+    ]
 )
 _WINDOW = struct.Struct("<QQ")
+_POINTS = struct.Struct("<II")
 
 
 class Kind(enum.IntEnum):
@@ -48,7 +58,7 @@ class Kind(enum.IntEnum):
 
 TEXT = (Kind.OPEN, Kind.LOST)
 ROWS = (Kind.VALUES, Kind.ASIDE)
-MOST = dict.fromkeys(TEXT, MOST_TEXT) | dict.fromkeys(ROWS, MOST_ROWS)
+MOST = dict.fromkeys(TEXT, MOST_TEXT) | dict.fromkeys(ROWS, MOST_NUMBERS)
 
 
 def padded(size: int) -> int:
@@ -56,13 +66,19 @@ def padded(size: int) -> int:
     return -(-size // UNIT) * UNIT
 
 
-def room(rows: int) -> int:
+def rows_of_a_record(width: int) -> int:
+    """How many rows of this width fit into one record."""
+    return min(MOST_ROWS, MOST_NUMBERS // max(1, width))
+
+
+def room(rows: int, width: int) -> int:
     """Bytes that one batch takes: its START, and its values in as many records as they need."""
-    return UNIT + -(-rows // MOST_ROWS) * UNIT + padded(8 * rows) + UNIT
+    records = -(-rows // rows_of_a_record(width))
+    return UNIT + 3 * UNIT * records + padded(8 * rows * max(1, width))
 
 
 @dataclass(slots=True)
-class Ledger:
+class Tally:
     """What the records so far add up to. Writer and reader apply the same rules."""
 
     crc: int
@@ -137,12 +153,20 @@ def read_file_header(first: bytes) -> tuple[bytes, int, int] | None:
     return (run_id, version, crc) if magic == _MAGIC and zlib.crc32(first[:-4]) == crc else None
 
 
-def pack(kind: Kind, count: int, position: int, sent: int, payload: bytes, previous: int) -> tuple[bytes, int]:
+def pack(
+    kind: Kind, count: int, position: int, sent: int, payload: bytes, previous: int, width: int = 0
+) -> tuple[bytes, int]:
     """The bytes of a record and the CRC that its successor starts from."""
     payload += bytes(-len(payload) % UNIT)
-    head = _HEAD.pack(MARK, kind, count, position, sent, zlib.crc32(payload))
+    at, sums = divmod(position, 1 << 32)[::-1], divmod(sent, 1 << 32)[::-1]
+    head = _HEAD.pack(MARK, kind, count, width, *at, *sums, zlib.crc32(payload))
     crc = zlib.crc32(head, previous)
     return head + _CRC.pack(crc) + payload, crc
+
+
+def values_payload(values: NDArray[np.float64], points: int) -> bytes:
+    """The payload of values that were asked at the points with this CRC32."""
+    return _POINTS.pack(points, 0) + np.ascontiguousarray(values, "<f8").tobytes()
 
 
 def window(ceiling: int, capacity: int) -> bytes:
@@ -156,6 +180,7 @@ class Head:
 
     kind: Kind
     count: int
+    width: int
     position: int
     sent: int
     payload_crc: int
@@ -164,18 +189,29 @@ class Head:
     @property
     def size(self) -> int:
         """Bytes of the payload, padding included."""
-        size = 8 * self.count if self.kind in ROWS else self.count if self.kind in TEXT else 0
-        return padded(_WINDOW.size if self.kind is Kind.RESERVE else size)
+        if self.kind in ROWS:
+            return padded(_POINTS.size + 8 * self.numbers)
+        return padded(_WINDOW.size if self.kind is Kind.RESERVE else self.count if self.kind in TEXT else 0)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a record of values holds; the count of any other."""
+        return self.count * max(1, self.width) if self.kind in ROWS else self.count
+
+    def values(self, payload: bytes) -> tuple[NDArray[np.float64], int]:
+        """The values in the payload, (count,) or (count, width), and the CRC32 of their points."""
+        values = np.frombuffer(payload, "<f8", self.numbers, _POINTS.size).astype(np.float64)
+        return values.reshape(self.count, self.width) if self.width else values, _POINTS.unpack_from(payload)[0]
 
 
 def unpack(data: bytes, previous: int | None) -> Head | None:
     """The head in these 32 bytes, if they are one and it follows the record whose CRC is `previous` (if given)."""
     if len(data) < UNIT:
         return None
-    mark, kind, count, position, sent, payload_crc = _HEAD.unpack_from(data)
+    mark, kind, count, width, at, at_high, sent, sent_high, payload_crc = _HEAD.unpack_from(data)
     (crc,) = _CRC.unpack_from(data, _HEAD.size)
     if mark != MARK or not Kind.OPEN <= kind <= Kind.CLOSE:
         return None
     if previous is not None and zlib.crc32(data[: _HEAD.size], previous) != crc:
         return None
-    return Head(Kind(kind), count, position, sent, payload_crc, crc)
+    return Head(Kind(kind), count, width, at | at_high << 32, sent | sent_high << 32, payload_crc, crc)

@@ -27,8 +27,9 @@ class Replay:
         self._offset = UNIT
         self._asides = {position: list(offsets) for position, offsets in found.asides.items()}
         self._rest: NDArray[np.float64] = np.empty(0)
+        self._points = 0
         self.position = 0
-        self.recorded = found.ledger.position
+        self.recorded = found.tally.position
         self._beside = {at: sum(self._head(o).count for o in offsets) for at, offsets in found.asides.items()}
 
     def beside(self, position: int) -> int:
@@ -39,26 +40,32 @@ class Replay:
         """Go on from a place that a checkpoint knows."""
         self._offset, self.position, self._rest = offset, position, np.empty(0)
 
-    def take(self, rows: int) -> NDArray[np.float64]:
-        """The values of the next `rows` rows of the trajectory, or of as many as are recorded."""
+    def take(self, rows: int, points: int | None = None) -> NDArray[np.float64]:
+        """The values of the next `rows` rows of the trajectory, or of as many as are recorded.
+
+        `points` is the checksum of the points that would be asked now: RunError if the values are those of others.
+        """
         parts = []
         wanted = min(rows, self.recorded - self.position)
         while wanted > 0:
-            if not self._rest.size:
+            if not len(self._rest):
                 self._rest = self._next()
+            self._check(points, self._points, self.position)
             part, self._rest = self._rest[:wanted], self._rest[wanted:]
             parts.append(part)
-            wanted -= part.size
-            self.position += part.size
-        return np.concatenate(parts) if parts else np.empty(0)
+            wanted -= len(part)
+            self.position += len(part)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0)
 
-    def aside(self, rows: int, position: int) -> NDArray[np.float64] | None:
+    def aside(self, rows: int, position: int, points: int | None = None) -> NDArray[np.float64] | None:
         """The next values recorded beside a position of the trajectory, if they are `rows` many; each once."""
         offsets = self._asides.get(position)
         if not offsets or self._head(offsets[0]).count != rows:
             return None
         offset = offsets.pop(0)
-        return self._read(offset, self._head(offset))
+        values, recorded = self._read(offset, self._head(offset))
+        self._check(points, recorded, position)
+        return values
 
     def _next(self) -> NDArray[np.float64]:
         while True:
@@ -66,7 +73,8 @@ class Replay:
             head = self._head(offset)
             self._offset += UNIT + head.size
             if head.kind is Kind.VALUES:
-                return self._read(offset, head)
+                values, self._points = self._read(offset, head)
+                return values
 
     def _head(self, offset: int) -> Head:
         head = unpack(os.pread(self._fd, UNIT, offset), None)
@@ -74,11 +82,19 @@ class Replay:
             raise self._changed(offset)
         return head
 
-    def _read(self, offset: int, head: Head) -> NDArray[np.float64]:
+    def _read(self, offset: int, head: Head) -> tuple[NDArray[np.float64], int]:
         payload = os.pread(self._fd, head.size, offset + UNIT)
         if len(payload) != head.size or zlib.crc32(payload) != head.payload_crc:
             raise self._changed(offset)
-        return np.frombuffer(payload, "<f8", head.count).astype(np.float64)
+        return head.values(payload)
+
+    def _check(self, points: int | None, recorded: int, position: int) -> None:
+        if points is not None and points != recorded:
+            raise RunError(
+                f"{self._what} holds answers from query {position:,} on that belong to other points than would be "
+                "asked now: resume it with the version of zomirror and the kind of machine that began it, or use "
+                "another run_dir"
+            )
 
     def _changed(self, offset: int) -> RunError:
         return RunError(f"{self._what} has changed at byte {offset:,} since it was opened: run the same call again")

@@ -21,7 +21,7 @@ from zomirror.runs.record import (
     UNIT,
     Head,
     Kind,
-    Ledger,
+    Tally,
     read_file_header,
     unpack,
 )
@@ -36,7 +36,7 @@ class Scan:
     """What was found in a journal. Records end at byte `end`; `dropped` torn bytes lie behind it."""
 
     run_id: bytes
-    ledger: Ledger
+    tally: Tally
     end: int
     size: int
     dropped: int
@@ -48,16 +48,16 @@ class Scan:
     @property
     def cut(self) -> bool:
         """Whether the file is shorter than it was when its last reservation was synced."""
-        return not self.ledger.closed and self.size < self.ledger.capacity
+        return not self.tally.closed and self.size < self.tally.capacity
 
-    def settled(self) -> Ledger:
-        """The ledger for the next session: a batch in flight is lost; what cannot be known was sent.
+    def settled(self) -> Tally:
+        """The tally for the next session: a batch in flight is lost; what cannot be known was sent.
 
         The START of a batch is written before it is sent but not synced, so it is there after a kill. It may be
         missing after the machine went down or the file was cut: then everything reserved counts as sent.
         """
-        unsure = not self.ledger.closed and (self.cut or not self.same_machine)
-        return replace(self.ledger, open=0, sent=self.ledger.ceiling if unsure else self.ledger.sent)
+        unsure = not self.tally.closed and (self.cut or not self.same_machine)
+        return replace(self.tally, open=0, sent=self.tally.ceiling if unsure else self.tally.sent)
 
 
 def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = False) -> Scan:
@@ -74,25 +74,25 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = Fals
         file.seek(0)
         first = file.read(UNIT)
         run_id, crc = _check_file_header(first, what)
-        ledger = Ledger(crc)
+        tally = Tally(crc)
         asides: dict[int, list[int]] = {}
         seen: dict[int, tuple[int, int]] = {}
         end, records, beside = UNIT, 0, 0
         torn_head = False
         while True:
             if end in marks:
-                seen[end] = (ledger.crc, ledger.position)
+                seen[end] = (tally.crc, tally.position)
             if end >= size:  # its owner may be writing faster than we read
                 break
             data = file.read(UNIT)
             if len(data) < UNIT or not any(data):
                 break
-            head = unpack(data, ledger.crc)
+            head = unpack(data, tally.crc)
             if head is None:
                 torn_head = True
                 break
-            if head.count > MOST.get(head.kind, head.count):
-                raise _damage(what, end, f"{head.kind.name} of {head.count:,}, more than is ever written")
+            if head.numbers > MOST.get(head.kind, head.numbers):
+                raise _damage(what, end, f"{head.kind.name} of {head.numbers:,}, more than is ever written")
             payload = _read_payload(file, head)
             if payload is None:
                 break
@@ -102,20 +102,20 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = Fals
                 if beside > MOST_ASIDES:
                     raise _damage(what, end, "more values beside the trajectory than are ever written")
             try:
-                ledger.apply(head.kind, head.count, head.position, head.sent, payload)
+                tally.apply(head.kind, head.count, head.position, head.sent, payload)
             except ValueError as error:
                 raise _damage(what, end, str(error)) from error
-            ledger.crc = head.crc
+            tally.crc = head.crc
             end += UNIT + head.size
             records += 1
-    owner = lock.Owner.read(ledger.session)
+    owner = lock.Owner.read(tally.session)
     same_machine = owner is not None and owner.boot != "" and owner.boot == lock.boot_id()
     if moving:
-        return Scan(run_id, ledger, end, size, 0, records, asides, seen, same_machine)
+        return Scan(run_id, tally, end, size, 0, records, asides, seen, same_machine)
     if torn_head and same_machine:  # a kill tears payloads, never a head: this was a whole record once
         raise _damage(what, end, "the record there is not good")
-    dropped = _check_tail(fd, what, end, size, ceiling=None if same_machine else ledger.ceiling)
-    return Scan(run_id, ledger, end, size, dropped, records, asides, seen, same_machine)
+    dropped = _check_tail(fd, what, end, size, ceiling=None if same_machine else tally.ceiling)
+    return Scan(run_id, tally, end, size, dropped, records, asides, seen, same_machine)
 
 
 def _check_file_header(first: bytes, what: str) -> tuple[bytes, int]:
@@ -170,7 +170,8 @@ def _check_tail(fd: int, what: str, end: int, size: int, *, ceiling: int | None)
             records += heads.size
             reserves += int((heads["kind"] == Kind.RESERVE).sum())
             last = int(heads["kind"][-1])
-            proof |= bool(((heads["kind"] == Kind.START) & (heads["sent"] > (ceiling or 0))).any())
+            sent = heads["sent"].astype(np.int64) + (heads["sent_high"].astype(np.int64) << 32)
+            proof |= bool(((heads["kind"] == Kind.START) & (sent > (ceiling or 0))).any())
     proof |= reserves > (last == Kind.RESERVE)
     if records and (ceiling is None or proof):
         raise _damage(what, end, f"the record there is not good, and {records:,} more follow it")

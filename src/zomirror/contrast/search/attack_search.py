@@ -14,12 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from zomirror.contrast.driver import Reply, Request, Search
 from zomirror.contrast.progress import Found, Progress
 from zomirror.contrast.search.coarse_to_fine import is_picture, look
 from zomirror.contrast.search.evaluate import ask_scores, driven
 from zomirror.contrast.search.explain_search import conducted, descend
 from zomirror.contrast.search.finishing import POLISH_SHARE, finish, pull_of
+from zomirror.engine.driver import Request, Search
+from zomirror.engine.ledger import Answer
 from zomirror.result import Status
 
 WALK_SHARE = 0.6
@@ -38,22 +39,22 @@ def search(progress: Progress) -> Search[Found]:
     return (yield from conducted(progress, _nearest))
 
 
-def _nearest(progress: Progress) -> Generator[Request, Reply, Status]:
+def _nearest(progress: Progress) -> Generator[Request, Answer, Status]:
     # A method that was asked for descends; scores that jump (trees) have no slopes to walk along.
     walked = Status.RUNNING
-    if progress.aim.method is None and progress.aim.radius is None:
+    if progress.options.method is None and progress.radius is None:
         walked = yield from _walk(progress)
     return walked if walked is not Status.RUNNING else (yield from descend(progress))
 
 
-def _walk(progress: Progress) -> Generator[Request, Reply, Status]:
+def _walk(progress: Progress) -> Generator[Request, Answer, Status]:
     """From x0 to the nearest point beyond the boundary: BUDGET when it got there, else RUNNING."""
-    place, pull = progress.setting, pull_of(progress)
+    place, pull = progress.place, pull_of(progress)
     origin = progress.goal.candidate(np.zeros_like(place.start), progress.distance)
     share, slopes = int(WALK_SHARE * progress.left), None
     last = progress.used + share
     if is_picture(place.x0.shape):
-        first, each = min(MOST_FIRST, place.d // FIRST), max(EACH, int(EACH_SHARE * progress.aim.budget))
+        first, each = min(MOST_FIRST, place.d // FIRST), max(EACH, int(EACH_SHARE * progress.options.budget))
         sizes = {"first": first, "each": each, "allowed": int(LOOK_SHARE * (last - progress.used))}
         looked = look(origin, progress.scores, place.x0.shape, progress.goal, place.box, pull, **sizes)
         slopes = yield from driven(progress, looked, ask_scores)

@@ -12,34 +12,35 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.contrast.driver import Reply, Request
 from zomirror.contrast.progress import Progress
+from zomirror.engine.driver import Request
+from zomirror.engine.ledger import Answer
 from zomirror.methods.query import Query, Segment
 from zomirror.numerics.arrays import Array
 
-Asking = Generator[Request, Reply, NDArray[np.float64]]
+Asking = Generator[Request, Answer, NDArray[np.float64]]
 T = TypeVar("T")
 
 
 def ask_scores(progress: Progress, points: list[Array]) -> Asking:
     """All scores at the points."""
-    scores = yield Request(_query(points), progress.setting, lambda scores: scores.astype(np.float64))
+    scores = yield Request(_query(points), progress.kept_scores, progress.place.inputs)
     progress.used += len(points)
     return scores
 
 
 def ask_margins(progress: Progress, points: list[Array]) -> Asking:
     """The margins at the points."""
-    reply = yield Request(_query(points), progress.setting, lambda scores: progress.margins(scores)[:, None])
+    margins = yield Request(_query(points), progress.kept_margins, progress.place.inputs)
     progress.used += len(points)
-    return reply[:, 0]
+    return margins
 
 
 def driven(
     progress: Progress,
     steps: Generator[list[Array], NDArray[np.float64], T],
     ask: Callable[[Progress, list[Array]], Asking],
-) -> Generator[Request, Reply, T]:
+) -> Generator[Request, Answer, T]:
     """What `steps` returns, its points asked."""
     try:
         points = next(steps)

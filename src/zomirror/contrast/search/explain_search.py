@@ -23,13 +23,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.contrast.candidate import Candidate
-from zomirror.contrast.driver import Reply, Request, Search
 from zomirror.contrast.progress import Found, Progress, Stopped
 from zomirror.contrast.search.evaluate import ask_scores
 from zomirror.contrast.search.finishing import BEYOND, FINISH_SHARE, ended, thinned
 from zomirror.contrast.search.margin_descent import Course
 from zomirror.contrast.search.multistart import from_each, starts_of
+from zomirror.engine.driver import Request, Search
+from zomirror.engine.ledger import Answer
 from zomirror.errors import ArgumentError
 from zomirror.problem import ElasticNet
 from zomirror.result import Status
@@ -44,83 +44,63 @@ UNUSED = 0.05
 
 def search(progress: Progress) -> Search[Found]:
     """The whole of it; `progress` can be read by whoever made it, also after a failure."""
-    return (yield from conducted(progress, _levels if progress.aim.search else descend))
+    return (yield from conducted(progress, _levels if progress.options.search else descend))
 
 
-def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request, Reply, Status]]) -> Search[Found]:
+def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request, Answer, Status]]) -> Search[Found]:
     """The label, then whatever `middle` does to find a better point, then all scores of the best."""
     yield from _find_label(progress)
     if np.isnan(progress.scores).any():
         progress.note = f"{Status.NONFINITE.value}: the scores of x0 are {_shown(progress.scores)}"
-        return found(progress, Status.NONFINITE, progress.scores)
-    best = chosen(progress)
+        return progress.found(Status.NONFINITE, progress.scores)
+    best = progress.chosen
     if best.valid and best.fun == -progress.goal.kappa:
         progress.note = (
             f"x0 is not classified {progress.label}, so nothing has to change"
-            if progress.setting.kind == "PN"
+            if progress.place.kind == "PN"
             else "the baseline alone is given this class, and no less surely than x0: choose another baseline"
         )
         scores = yield from ask_scores(progress, [best.w])
-        return found(progress, Status.TARGET, scores[0])
+        return progress.found(Status.TARGET, scores[0])
     try:
         status = yield from middle(progress)
     except Stopped:
         status = Status.CALLBACK
-    best = chosen(progress)
-    if status is Status.BUDGET and progress.left > UNUSED * progress.aim.budget:
+    best = progress.chosen
+    if status is Status.BUDGET and progress.left > UNUSED * progress.options.budget:
         status = Status.STALLED  # the descent had used its share, and what followed ended by itself
     scores = yield from ask_scores(progress, [best.w])
     with suppress(Stopped):  # it is ending anyway
         progress.measured(best)
-    return found(progress, status, scores[0])
+    return progress.found(status, scores[0])
 
 
-def chosen(progress: Progress) -> Candidate:
-    """The best point seen, or x0 as it is when nothing was; of several levels the sparsest valid end."""
-    if any(end.valid for end in progress.ends):
-        return min(progress.ends, key=lambda end: (not end.valid, np.count_nonzero(end.w), end.fun))
-    place = progress.setting
-    as_it_is = place.start if place.kind == "PP" else np.zeros_like(place.start)
-    return progress.best or Candidate(as_it_is, np.nan, np.nan, valid=False)
-
-
-def found(progress: Progress, status: Status, scores_after: NDArray[np.float64], note: str = "") -> Found:
-    """What has been reached."""
-    return Found(
-        status=status,
-        label=progress.label,
-        best=chosen(progress),
-        scores_before=progress.scores,
-        scores_after=scores_after,
-        history=progress.history(),
-        nfev=progress.used,
-        note=note or progress.note,
-    )
-
-
-def _find_label(progress: Progress) -> Generator[Request, Reply, None]:
+def _find_label(progress: Progress) -> Generator[Request, Answer, None]:
     """The class at x0; a PP also looks at the baseline, a PN is at x0 where w = 0."""
-    setting, aim = progress.setting, progress.aim
-    nothing = np.zeros_like(setting.start)
-    points = [setting.start, setting.box.project(nothing)] if setting.kind == "PP" else [nothing]
+    place, options = progress.place, progress.options
+    nothing = np.zeros_like(place.start)
+    points = [place.start, place.box.project(nothing)] if place.kind == "PP" else [nothing]
     scores = yield from ask_scores(progress, points)
     progress.scores = scores[0]
     classes = scores.shape[1]
-    if aim.classes not in (0, classes):
-        raise ArgumentError(f"expected {classes} class_names, got {aim.classes}: the model has {classes} classes")
-    for name, value in (("label", aim.label), ("target", aim.target)):
+    names = options.class_names
+    if names is not None and len(names) != classes:
+        raise ArgumentError(f"expected {classes} class_names, got {len(names)}: the model has {classes} classes")
+    for name, value in (("label", options.label), ("target", options.target)):
         if value is not None and value >= classes:
             raise ArgumentError(f"expected {name} in 0..{classes - 1}, got {value}: the model has {classes} classes")
     if np.isnan(scores[0]).any():
         return
-    progress.label = int(np.argmax(scores[0])) if aim.label is None else aim.label
-    if aim.target == progress.label:
-        raise ArgumentError(f"expected target other than {aim.target}, the class of x0: choose a class to change it to")
+    progress.label = int(np.argmax(scores[0])) if options.label is None else options.label
+    if options.target == progress.label:
+        raise ArgumentError(
+            f"expected target other than {options.target}, the class of x0: choose a class to change it to"
+        )
     margins = progress.margins(scores)
-    if setting.kind == "PP" and margins[1] < 0 and margins[0] < margins[1]:
+    if place.kind == "PP" and margins[1] < 0 and margins[0] < margins[1]:
         # The baseline alone is given this class. What makes the model surer than that is still worth knowing.
         floor = float(-(margins[0] + margins[1]) / 2)
-        progress.goal = replace(progress.goal, kappa=max(aim.kappa, floor), floor=floor)
+        progress.goal = replace(progress.goal, kappa=max(options.kappa, floor), floor=floor)
         progress.note = (
             "the baseline alone is given this class, so this is what makes the model surer: the margin had to "
             f"pass {floor:.3g}, half-way from the baseline's to that of x0"
@@ -130,7 +110,7 @@ def _find_label(progress: Progress) -> Generator[Request, Reply, None]:
     progress.distance = max(float(margins[-1]), 0.0) if np.isfinite(margins[-1]) else 0.0
 
 
-def descend(progress: Progress) -> Generator[Request, Reply, Status]:
+def descend(progress: Progress) -> Generator[Request, Answer, Status]:
     """Descents until something is valid, the best point of which is finished."""
     starts, last = starts_of(progress), progress.used + progress.left
     kept = int(FINISH_SHARE * progress.left)
@@ -152,15 +132,15 @@ def descend(progress: Progress) -> Generator[Request, Reply, Status]:
     return status
 
 
-def _gone(progress: Progress, course: Course, last: int) -> Generator[Request, Reply, Status]:
+def _gone(progress: Progress, course: Course, last: int) -> Generator[Request, Answer, Status]:
     """On until `last`: a descent may use all that is left once something is valid, and half of it before."""
     allowed = last - progress.used
     return (yield from course.run(allowed, allowed // 2))
 
 
-def _levels(progress: Progress) -> Generator[Request, Reply, Status]:
+def _levels(progress: Progress) -> Generator[Request, Answer, Status]:
     """A search with half of the budget, its end refined under ever more l1 and less l2; the sparsest is wanted."""
-    count, goal = progress.aim.search, progress.goal
+    count, goal = progress.options.search, progress.goal
     course = Course(progress, starts_of(progress)[0], progress.best)
     share = progress.left if count == 1 else progress.left // 2
     last, allowed = progress.used + share, share - int(FINISH_SHARE * share)

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Goal
-from zomirror.contrast.driver import Reply, Request
 from zomirror.contrast.progress import Progress
 from zomirror.contrast.search.evaluate import ask_margins, ask_scores, driven
 from zomirror.contrast.search.local_refinement import Pull, refine
 from zomirror.contrast.search.prune import thin
 from zomirror.contrast.search.range_search import reach
 from zomirror.contrast.search.shrink import polish
+from zomirror.engine.driver import Request
+from zomirror.engine.ledger import Answer
 
 FINISH_SHARE = 0.25
 """The part of the queries that the descent leaves for refining, pruning and shrinking."""
@@ -28,7 +29,7 @@ NEAR = 1.3
 it."""
 
 
-def ended(progress: Progress, best: Candidate | None, last: int) -> Generator[Request, Reply, Candidate | None]:
+def ended(progress: Progress, best: Candidate | None, last: int) -> Generator[Request, Answer, Candidate | None]:
     """`best` finished; while nothing at all is valid, what is left until `last` is spent on reaching something."""
     left = last - progress.used
     end = yield from thinned(progress, best, left if best is not None and best.valid else left // 2)
@@ -36,14 +37,14 @@ def ended(progress: Progress, best: Candidate | None, last: int) -> Generator[Re
     if nearest is None or nearest.valid or left <= 0:
         return end
     allowed = max(1, int((1 - FINISH_SHARE) * left))
-    reached = reach(nearest, progress.goal, progress.setting.box, allowed, progress.aim.seed)
+    reached = reach(nearest, progress.goal, progress.place.box, allowed, progress.seed)
     nearest = yield from driven(progress, reached, ask_margins)
     return (yield from thinned(progress, nearest, last - progress.used))
 
 
 def thinned(
     progress: Progress, start: Candidate | None, allowed: int, goal: Goal | None = None
-) -> Generator[Request, Reply, Candidate | None]:
+) -> Generator[Request, Answer, Candidate | None]:
     """`start` finished and then, once it is valid, with as few features as do."""
     last = progress.used + min(allowed, progress.left)
     end = yield from finish(progress, start, allowed, goal=goal)
@@ -54,9 +55,9 @@ def thinned(
 
 def pruned(
     progress: Progress, end: Candidate, allowed: int, goal: Goal | None = None
-) -> Generator[Request, Reply, Candidate]:
+) -> Generator[Request, Answer, Candidate]:
     """The valid `end` with as few features as do."""
-    box, step = progress.setting.box, progress.aim.radius
+    box, step = progress.place.box, progress.radius
     thinner = thin(end, progress.goal if goal is None else goal, box, pull_of(progress), allowed, step=step)
     return (yield from driven(progress, thinner, ask_scores))
 
@@ -69,7 +70,7 @@ def finish(
     goal: Goal | None = None,
     bar: float = np.inf,
     unless_valid: int | None = None,
-) -> Generator[Request, Reply, Candidate | None]:
+) -> Generator[Request, Answer, Candidate | None]:
     """`start` refined and then, once it is valid, pruned and shrunk; `goal` if it is not the search's.
 
     Refining ends where it falls behind the `bar`, or after `unless_valid` queries without a valid point, and what is
@@ -77,11 +78,11 @@ def finish(
     """
     if start is None:
         return None
-    end, box, last = start, progress.setting.box, progress.used + min(allowed, progress.left)
+    end, box, last = start, progress.place.box, progress.used + min(allowed, progress.left)
     goal = progress.goal if goal is None else goal
     if (rows := last - progress.used - int(POLISH_SHARE * allowed)) > 1:
         beyond = BEYOND * progress.distance
-        pull, step = pull_of(progress), progress.aim.radius
+        pull, step = pull_of(progress), progress.radius
         refined = refine(
             end, goal, box, pull, rows, step=step, beyond=beyond, slopes=slopes, bar=bar, unless_valid=unless_valid
         )
@@ -98,7 +99,7 @@ def near(goal: Goal, fun: float, best: float) -> bool:
 
 def pull_of(progress: Progress) -> Pull:
     """What is wanted of which class."""
-    target, label = progress.aim.target, progress.label
-    if progress.setting.kind == "PP":
+    target, label = progress.options.target, progress.label
+    if progress.place.kind == "PP":
         return Pull(label, kept=True)
     return Pull(label, kept=False) if target is None else Pull(target, kept=True)

@@ -7,8 +7,10 @@ from collections.abc import Generator
 import numpy as np
 
 from zomirror.contrast.candidate import Candidate
-from zomirror.contrast.driver import Reply, Request
-from zomirror.contrast.progress import LOSSES, Progress
+from zomirror.contrast.loss import LOSSES
+from zomirror.contrast.progress import Progress
+from zomirror.engine.driver import Request
+from zomirror.engine.ledger import Answer
 from zomirror.methods.presets import recommended
 from zomirror.numerics.arrays import Array
 from zomirror.optimizer import Optimizer
@@ -28,17 +30,17 @@ class Course:
     def __init__(
         self, progress: Progress, start: Array, best: Candidate | None = None, factor: float = 1.0, beyond: float = 0.0
     ) -> None:
-        aim, setting = progress.aim, progress.setting
-        l1, l2 = aim.penalty.l1 * factor, aim.penalty.l2 * factor
+        options, place = progress.options, progress.place
+        l1, l2 = options.penalty.l1 * factor, options.penalty.l2 * factor
         self.best = best
         """The best point that it has met."""
         self._progress = progress
-        self._loss = LOSSES[aim.loss](progress.goal.kappa + beyond * progress.distance)
-        method = aim.method
+        self._loss = LOSSES[options.loss](progress.goal.kappa + beyond * progress.distance)
+        method = options.method
         if method is None:
-            radius, clip = aim.radius, aim.radius is not None
-            method = recommended(start, ElasticNet(l1, l2), setting.box, link=self._loss, radius=radius, clip=clip)
-        self._optimizer = Optimizer(start, l1=l1, l2=l2, bounds=setting.box, method=method, rng=aim.seed)
+            radius, clip = progress.radius, progress.radius is not None
+            method = recommended(start, ElasticNet(l1, l2), place.box, link=self._loss, radius=radius, clip=clip)
+        self._optimizer = Optimizer(start, l1=l1, l2=l2, bounds=place.box, method=method, rng=progress.seed)
         self._used = 0
         self._mark = (0, np.inf)
         """After how many queries F was last looked at, and what it was."""
@@ -48,19 +50,18 @@ class Course:
         """Whether it has met a valid point."""
         return self.best is not None and self.best.valid
 
-    def run(self, allowed: int, unless_valid: int | None = None) -> Generator[Request, Reply, Status]:
+    def run(self, allowed: int, unless_valid: int | None = None) -> Generator[Request, Answer, Status]:
         """Go on for at most `allowed` queries, for fewer while nothing valid has been met; why it ended."""
-        progress, optimizer, aim = self._progress, self._optimizer, self._progress.aim
+        progress, optimizer, options = self._progress, self._optimizer, self._progress.options
         first, most = self._used, allowed if unless_valid is None else unless_valid
         while True:
             query = optimizer.query
             if self._used - first + len(query) > (allowed if self.valid else most):
                 return Status.BUDGET
-            reply = yield Request(query, progress.setting, lambda scores: progress.margins(scores)[:, None])
+            margins = yield Request(query, progress.kept_margins, progress.place.inputs)
             progress.used += len(query)
             self._used += len(query)
-            margins = reply[:, 0]
-            optimizer.tell(margins if aim.method is None else self._loss(margins))
+            optimizer.tell(margins if options.method is None else self._loss(margins))
             if optimizer.status is not Status.RUNNING:
                 progress.note = progress.note or optimizer.result.message
                 return optimizer.status
@@ -75,8 +76,8 @@ class Course:
 
     def _slow(self) -> bool:
         """Whether it is not worth going on."""
-        budget, (since, before) = self._progress.aim.budget, self._mark
-        lapse, gain = SLOW[self._progress.setting.kind]
+        budget, (since, before) = self._progress.options.budget, self._mark
+        lapse, gain = SLOW[self._progress.place.kind]
         if self.best is None or not self.best.valid or self._used - since < lapse * budget:
             return False
         self._mark = (self._used, self.best.fun)

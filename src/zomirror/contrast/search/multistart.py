@@ -10,10 +10,11 @@ from collections.abc import Generator
 import numpy as np
 
 from zomirror.contrast.candidate import Candidate
-from zomirror.contrast.driver import Reply, Request
 from zomirror.contrast.progress import Progress
 from zomirror.contrast.search.finishing import FINISH_SHARE, POLISH_SHARE, finish, near, pruned
 from zomirror.contrast.search.margin_descent import Course
+from zomirror.engine.driver import Request
+from zomirror.engine.ledger import Answer
 from zomirror.numerics.arrays import Array
 from zomirror.result import Status
 
@@ -32,17 +33,17 @@ WITHOUT = 4
 
 def starts_of(progress: Progress) -> list[Array]:
     """Where to begin: the paper's start, for a PN by the recommended method several, if there are queries for one."""
-    setting, aim = progress.setting, progress.aim
-    if setting.kind == "PP" or aim.method is not None:
-        return [setting.start]
-    affordable = progress.left >= _each_start(progress) * (1 if aim.radius is None else JUMPY)
+    place, options = progress.place, progress.options
+    if place.kind == "PP" or options.method is not None:
+        return [place.start]
+    affordable = progress.left >= _each_start(progress) * (1 if progress.radius is None else JUMPY)
     parts = STARTS if affordable else STARTS[:1]
-    return [setting.box.project(setting.start * setting.start.dtype.type(part)) for part in parts]
+    return [place.box.project(place.start * place.start.dtype.type(part)) for part in parts]
 
 
 def from_each(
     progress: Progress, starts: list[Array], last: int
-) -> Generator[Request, Reply, tuple[list[Candidate], Status]]:
+) -> Generator[Request, Answer, tuple[list[Candidate], Status]]:
     """The valid ends of short descents from the starts, as many as there are queries for, the best of them thinned.
 
     While there is none, each leaves most queries for those that follow and for what else can be tried.
@@ -58,7 +59,7 @@ def from_each(
         status = yield from course.run(_short(progress))
         if status is Status.NONFINITE:
             return ends, status
-        allowed = last - progress.used - int(POLISH_SHARE * FINISH_SHARE * progress.aim.budget)
+        allowed = last - progress.used - int(POLISH_SHARE * FINISH_SHARE * progress.options.budget)
         bar = min((end.fun for end in ends), default=np.inf)
         unless_valid = None if ends else (last - progress.used) // WITHOUT
         end = yield from finish(progress, course.best, allowed, bar=bar, unless_valid=unless_valid)
@@ -70,8 +71,8 @@ def from_each(
 
 
 def _each_start(progress: Progress) -> float:
-    return _short(progress) + EACH_START * progress.setting.free
+    return _short(progress) + EACH_START * progress.place.free
 
 
 def _short(progress: Progress) -> int:
-    return max(SHORTEST, int(SHORT * progress.aim.budget))
+    return max(SHORTEST, int(SHORT * progress.options.budget))

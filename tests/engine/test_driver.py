@@ -1,7 +1,8 @@
-"""The oracle: counts, refuses before overspending, checks what comes back, gives memory that cannot be misused."""
+"""The engine: counts, refuses before overspending, checks what comes back, gives memory that cannot be misused."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,27 @@ import pytest
 
 import zomirror as zm
 from tests.conftest import Counted, sphere_function
-from zomirror.engine.oracle import MemoryLedger, checked_values, nonfinite_rows
+from zomirror.engine.black_box import BlackBox, PointBuffer, attempts_of, call, checked_values, nonfinite_rows
+from zomirror.engine.driver import Interrupted, Job, Request, Search, drive, drive_many
+from zomirror.engine.ledger import MemoryLedger
 from zomirror.methods.directions import key_of
 from zomirror.methods.query import Query
+
+
+class Oracle:
+    """A function asked through the engine, one query a call, with one ledger for all."""
+
+    def __init__(
+        self, fun: Any, max_sent: int | None = None, *, vectorized: bool = True, on_error: Any = "raise"
+    ) -> None:
+        self.ledger, self.buffer = MemoryLedger(max_sent), PointBuffer()
+        self.box = BlackBox(partial(call, fun, vectorized=vectorized), attempts=attempts_of(on_error))
+
+    def __call__(self, query: Query) -> Any:
+        def search() -> Search[Any]:
+            return (yield Request(query, checked_values))
+
+        return drive(Job(search(), self.ledger, buffer=self.buffer), self.box)
 
 
 def query(m: int = 9, d: int = 4, *, t: int = 0, max_block_bytes: int = 1 << 20, stochastic: bool = False) -> Query:
@@ -26,7 +45,6 @@ def test_values_of_every_row_in_order() -> None:
     q = query()
     oracle = Oracle(Counted(sphere_function), 100)
     assert oracle(q).tolist() == sphere_function(q.points()).tolist()
-    assert oracle.remaining == 90
     assert (oracle.ledger.used, oracle.ledger.sent) == (10, 10)
 
 
@@ -78,21 +96,11 @@ def test_a_batch_that_does_not_fit_is_not_sent() -> None:
     fun = Counted(sphere_function)
     oracle = Oracle(fun, 15)
     oracle(query())
-    with pytest.raises(zm.errors.BudgetError, match=r"at most 5 more queries \(budget 15\), got 10: nothing was sent"):
+    with pytest.raises(zm.errors.BudgetError, match="send at most 15 queries, but 10 were sent and 10 more are needed"):
         oracle(query())
     assert fun.rows == 10
     assert len(oracle(query(m=4))) == 5, "what still fits is sent"
     assert fun.rows == 15
-
-
-def test_a_ledger_with_a_cap_refuses_before_sending() -> None:
-    fun = Counted(sphere_function)
-    oracle = Oracle(fun, 100, ledger=MemoryLedger(max_sent=25))
-    oracle(query())
-    oracle(query())
-    with pytest.raises(zm.errors.BudgetError, match="send at most 25 queries, but 20 were sent and 10 more are needed"):
-        oracle(query())
-    assert fun.rows == 20
 
 
 class Flaky:
@@ -124,7 +132,7 @@ def test_an_exception_is_chained_and_names_the_rows() -> None:
 
 def test_retry_sends_the_same_rows_again_and_counts_them() -> None:
     fun = Flaky(1, 2)
-    oracle = Oracle(fun, 10, on_error=zm.Retry(2))
+    oracle = Oracle(fun, on_error=zm.Retry(2))
     assert oracle(query()).tobytes() == Oracle(sphere_function, 10)(query()).tobytes()
     assert (oracle.ledger.used, oracle.ledger.sent, fun.calls) == (10, 30, 3)
 
@@ -132,7 +140,7 @@ def test_retry_sends_the_same_rows_again_and_counts_them() -> None:
 def test_retry_gives_up_after_its_times() -> None:
     fun = Flaky(1, 2, 3)
     with pytest.raises(zm.errors.OracleError, match=r"call 3 failed.*attempt 3 of 3"):
-        Oracle(fun, 10, on_error=zm.Retry(2))(query())
+        Oracle(fun, on_error=zm.Retry(2))(query())
     assert fun.calls == 3
 
 
@@ -148,7 +156,7 @@ def test_rows_are_counted_by_what_was_used() -> None:
 def test_retry_stops_at_the_cap() -> None:
     fun = Flaky(1, 2, 3)
     with pytest.raises(zm.errors.BudgetError, match="but 20 were sent and 10 more"):
-        Oracle(fun, 10, ledger=MemoryLedger(29), on_error=zm.Retry(5))(query())
+        Oracle(fun, 29, on_error=zm.Retry(5))(query())
     assert fun.calls == 2
 
 
@@ -158,7 +166,7 @@ def test_an_interrupt_is_not_an_error_of_the_function(stop: type[BaseException])
         raise stop
 
     with pytest.raises(stop):
-        Oracle(fun, 10, on_error=zm.Retry(3))(query())
+        Oracle(fun, on_error=zm.Retry(3))(query())
 
 
 @pytest.mark.parametrize(
@@ -202,10 +210,8 @@ def test_real_numbers_of_any_kind_are_taken(answer: Any) -> None:
 )
 def test_anything_else_is_refused_in_one_sentence(answer: Any, sentence: str) -> None:
     with pytest.raises(zm.errors.OracleError, match=sentence) as caught:
-        checked_values(answer, 4, first=20)
-    assert caught.value.rows == range(20, 24)
-    with pytest.raises(zm.errors.OracleError, match=sentence):
-        Oracle(lambda points: answer, 10)(query(m=3))
+        Oracle(lambda points: answer)(query(m=3))
+    assert caught.value.rows == range(4)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +280,7 @@ def test_memory_is_reused_when_nothing_is_kept() -> None:
     for t in range(20):
         oracle(query(t=t))
     [place] = places
-    assert place % 64 == 0, "it begins on a line of the cache"
+    assert place % 64 == 0, "it begins on a cache line"
 
 
 def test_answers_may_be_views_of_the_points() -> None:
@@ -291,7 +297,83 @@ def test_retry_needs_a_positive_number(times: int) -> None:
         zm.Retry(times)
 
 
-@pytest.mark.parametrize(("budget", "error"), [(0, ValueError), (-3, ValueError), (1.5, TypeError), (True, TypeError)])
-def test_an_oracle_needs_a_budget(budget: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match="expected budget"):
-        Oracle(sphere_function, budget)
+# --- several searches before one black box -----------------------------------------------------------------------
+
+
+def asking(queries: list[Query], log: list[Any]) -> Search[list[Any]]:
+    """A search that asks what it is given, and notes the errors thrown into it."""
+    found = []
+    for one in queries:
+        try:
+            found.append((yield Request(one, checked_values)).tolist())
+        except (zm.errors.OracleError, zm.errors.BudgetError, Interrupted) as error:
+            log.append(error)
+            return found
+    return found
+
+
+@pytest.mark.parametrize("lockstep", [1, 2, 3, 7])
+def test_searches_in_lockstep_are_answered_as_if_alone(lockstep: int) -> None:
+    lists = [[query(m=3 + i, t=t) for t in range(i + 1)] for i in range(5)]
+    expected = [[sphere_function(q.points()).tolist() for q in some] for some in lists]
+    fun, ended = Counted(sphere_function), list[int]()
+    jobs = [Job(asking(some, [])) for some in lists]
+    found = drive_many(jobs, BlackBox(fun), lockstep=lockstep, done=lambda i, _: ended.append(i))
+    assert found == expected
+    assert sorted(ended) == list(range(5))
+    rows = sum(len(q) for some in lists for q in some)
+    assert fun.rows == rows == sum(job.ledger.used for job in jobs) == sum(job.ledger.sent for job in jobs)
+    assert fun.calls < sum(map(len, lists)) or lockstep == 1
+
+
+def test_of_a_joint_batch_that_fails_only_the_culprit_suffers() -> None:
+    bad = query(m=4, t=1)
+    poison = bad.points()[2]
+
+    def fun(points: Any) -> Any:
+        if (points == poison).all(axis=1).any():
+            raise RuntimeError("poison")
+        return sphere_function(points)
+
+    logs: list[list[Any]] = [[], [], []]
+    jobs = [Job(asking([q], log)) for q, log in zip([query(m=4), bad, query(m=4, t=2)], logs, strict=True)]
+    found = drive_many(jobs, BlackBox(fun), lockstep=3)
+    assert [len(one) for one in found] == [1, 0, 1]
+    assert [len(log) for log in logs] == [0, 1, 0]
+    assert "poison" in str(logs[1][0])
+    assert [job.ledger.sent for job in jobs] == [10, 10, 10], "the joint batch was sent, and then each alone"
+    assert [job.ledger.used for job in jobs] == [5, 0, 5]
+
+
+def test_who_may_send_no_more_holds_up_nobody() -> None:
+    logs: list[list[Any]] = [[], []]
+    fun = Counted(sphere_function)
+    poor = Job(asking([query(m=4), query(m=4, t=1)], logs[0]), MemoryLedger(7))
+    rich = Job(asking([query(m=4), query(m=4, t=1)], logs[1]), MemoryLedger(70))
+    found = drive_many([poor, rich], BlackBox(fun), lockstep=2)
+    assert [len(one) for one in found] == [1, 2]
+    assert isinstance(logs[0][0], zm.errors.BudgetError)
+    assert (poor.ledger.sent, rich.ledger.sent, fun.rows) == (5, 10, 15)
+
+
+def test_a_stop_interrupts_those_under_way_and_begins_no_other() -> None:
+    logs: list[list[Any]] = [[], [], []]
+    fun = Counted(sphere_function)
+    jobs = [Job(asking([query(t=t) for t in range(9)], log)) for log in logs]
+    found = drive_many(jobs, BlackBox(fun), lockstep=2, stop=lambda: fun.rows >= 40, unbegun=lambda i: [i])
+    assert [len(one) for one in found] == [2, 2, 1]
+    assert [type(log[0]).__name__ for log in logs[:2]] == ["Interrupted"] * 2
+    assert found[2] == [2]
+    assert fun.rows == 40
+
+
+def test_an_exception_that_cannot_speak_is_told_all_the_same() -> None:
+    class Mute(Exception):  # noqa: N818
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    def fun(points: Any) -> Any:
+        raise Mute
+
+    with pytest.raises(zm.errors.OracleError, match=r"raised Mute: \(its message cannot be read: ValueError\)"):
+        Oracle(fun)(query())

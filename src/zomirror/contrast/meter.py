@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.live import Live
 
 BAR = 16
 """Columns of the bar, where the window has room for it."""
@@ -22,10 +23,20 @@ class Meter:
         self.what, self.budget = what, budget
         self.used, self.objective, self.best = 0, math.nan, math.nan
         self._began = time.monotonic()
+        self.live: Live | None = None
 
     def update(self, used: int, objective: float, best: float = math.nan) -> None:
         """Queries used so far, F at the iterate, and F at the best valid point."""
         self.used, self.objective, self.best = used, objective, best
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Wipe the line away while something else is printed."""
+        if self.live is not None:
+            self.live.stop()
+        yield
+        if self.live is not None:
+            self.live.start()
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
         """The longest line that fits."""
@@ -62,18 +73,18 @@ class Meter:
 
 
 @contextmanager
-def meter(what: str, budget: int, *, show: bool) -> Iterator[Meter]:
-    """A live line on a terminal, gone when the work is done; nothing where standard error is no terminal."""
+def meter(what: str, budget: int, *, show: bool | None = None) -> Iterator[Meter]:
+    """A live line, gone when the work is done. None: on a terminal only; True: wherever standard error goes."""
     told = Meter(what, budget)
-    if not show:
+    if show is False:
         yield told
         return
     from rich.console import Console
     from rich.live import Live
 
     console = Console(stderr=True)
-    if not console.is_terminal or console.is_dumb_terminal:
+    if not show and (not console.is_terminal or console.is_dumb_terminal):
         yield told
         return
-    with Live(told, console=console, transient=True, refresh_per_second=8):
+    with Live(told, console=console, transient=True, refresh_per_second=8) as told.live:
         yield told

@@ -9,29 +9,26 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from zomirror.engine.interrupt import stop_on_signal
-from zomirror.errors import ArgumentError, DataError
+from zomirror.errors import ArgumentError, DataError, RunError
+from zomirror.runs.configuration import COMMAND as NAME
 
-NAME = "command.json"
 FORMAT = "zomirror command 1"
 RESUMABLE = ("attack", "explain", "minimize")
 MAX_BYTES = 1 << 20
 
 
-class Kept:
-    """Writes the command into the run's directory, once that is there."""
-
-    def __init__(self, run_dir: Path | None, words: Sequence[str]) -> None:
-        self._run_dir, self._words = run_dir, list(words)
-        self._done = run_dir is None
-
-    def write(self) -> None:
-        """The run owns its directory and wants it empty at first, so this is called when something is in it."""
-        if self._done or self._run_dir is None or not self._run_dir.is_dir():
-            return
-        temporary = self._run_dir / f".{NAME}.tmp"
-        temporary.write_text(json.dumps({"format": FORMAT, "words": self._words}), encoding="utf-8")
-        temporary.replace(self._run_dir / NAME)
-        self._done = True
+def write_command(run_dir: Path | None, words: Sequence[str]) -> None:
+    """Keep the command in the directory of its run, which is made if need be."""
+    if run_dir is None:
+        return
+    run_dir.mkdir(parents=True, exist_ok=True)
+    if (foreign := sorted(path.name for path in run_dir.iterdir())) and not (run_dir / NAME).exists():
+        raise RunError(
+            f"directory {str(run_dir)!r} holds other files ({', '.join(foreign[:3])}): use an empty --run-dir"
+        )
+    temporary = run_dir / f".{NAME}.tmp"
+    temporary.write_text(json.dumps({"format": FORMAT, "words": list(words)}), encoding="utf-8")
+    temporary.replace(run_dir / NAME)
 
 
 class Stopped(BaseException):

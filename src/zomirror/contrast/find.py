@@ -1,0 +1,258 @@
+"""From a call to its answers: one input or many, in this process or over workers, in memory or in run directories."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.classifiers import Classifier, radius_hint
+from zomirror.contrast.answer import answer
+from zomirror.contrast.candidate import Glimpse
+from zomirror.contrast.explanation import Explanation
+from zomirror.contrast.options import Options
+from zomirror.contrast.progress import Callback, Progress
+from zomirror.contrast.search import attack_search, explain_search
+from zomirror.engine.black_box import BlackBox
+from zomirror.engine.driver import Interrupted, Job, Search, drive, drive_many
+from zomirror.engine.durable import TRAJECTORY, durably
+from zomirror.engine.interrupt import stop_on_signal
+from zomirror.engine.ledger import JournalLedger, Ledger, MemoryLedger
+from zomirror.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    BudgetError,
+    DataError,
+    OracleError,
+    RunError,
+    WorkerError,
+    ZomirrorError,
+)
+from zomirror.features.vector import Place
+from zomirror.methods.group_memory import GroupMemory
+from zomirror.parallel import Workers, spread
+from zomirror.result import Status
+from zomirror.runs.directory import RunDirectory
+from zomirror.runs.group import RunGroup
+from zomirror.runs.inspection import inspect
+
+REVISIONS = {"explain": 7, "attack": 8}
+"""Of each search, raised whenever it asks other points for the same scores: stored scores cannot be replayed then."""
+_SEARCHES = {"explain": explain_search.search, "attack": attack_search.search}
+_RESUMABLE = (Status.INTERRUPTED, Status.MAX_SENT)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Failed:
+    """An input whose search ended with an error, and what it had found by then."""
+
+    error: ZomirrorError
+    result: Explanation
+
+
+Outcome = Explanation | Failed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One input with all that decides its search, so that any process can do it."""
+
+    place: Place
+    options: Options
+    seed: int
+    classifier: Classifier
+    attempts: int = 1
+    max_sent: int | None = None
+    """None: the budget."""
+    run_dir: Path | None = None
+
+    def __call__(self, callback: Callback | None = None) -> Outcome:
+        """Search, in whatever process this is called."""
+        with _signals(durable=self.run_dir is not None) as stop:
+            return drive(self.job(callback), self.box, stop=stop)
+
+    @property
+    def box(self) -> BlackBox:
+        """The model; an input that it cannot take is an error of the argument, not of the model."""
+        return BlackBox(self.classifier, "the model", self.attempts, (ArgumentError, ArgumentTypeError))
+
+    def progress(self, callback: Callback | None = None) -> Progress:
+        """The search before its first query."""
+        hint = radius_hint(self.classifier, self.place.x0)
+        # Scores of trees are constant between thresholds: differences must reach across some.
+        radius = None if hint is None else float(np.median(hint.ravel() / self.place.scale))
+        return Progress(self.place, self.options, self.seed, radius, callback)
+
+    def job(self, callback: Callback | None = None, group: RunGroup | None = None) -> Job[Outcome]:
+        """The search, ready to be driven; its run is a member of the group if there is one."""
+        progress, cap = self.progress(callback), self.options.budget if self.max_sent is None else self.max_sent
+        if self.run_dir is None:
+            ledger = MemoryLedger(cap)
+            return Job(self._search(progress, ledger), ledger)
+        run_dir, journal = self.run_dir, JournalLedger()
+        settings, arrays = self._configuration(progress.radius, cap)
+
+        def opened() -> RunDirectory:
+            if group is None:
+                return RunDirectory.open(run_dir, settings, arrays=arrays, max_sent=cap)
+            return group.member(run_dir.name, settings, arrays=arrays, max_sent=cap)
+
+        search = self._search(progress, journal)
+        return Job(durably(journal, opened, search, load=self._load, save=_save), journal)
+
+    def _search(self, progress: Progress, ledger: Ledger) -> Search[Outcome]:
+        """The search, which a failing model ends with what was found so far."""
+        try:
+            ended = yield from _SEARCHES[self.options.task](progress)
+        except Interrupted:
+            ended = progress.found(Status.INTERRUPTED)
+        except BudgetError as error:
+            ended = progress.found(Status.MAX_SENT, note=str(error))
+        except (OracleError, ArgumentError, ArgumentTypeError) as error:
+            return self._failed(progress, ledger, error)
+        return answer(progress, ended, ledger)
+
+    @staticmethod
+    def _failed(progress: Progress, ledger: Ledger, error: ZomirrorError) -> Failed:
+        partial = answer(progress, progress.found(Status.ERROR, note=str(error)), ledger)
+        if isinstance(error, OracleError):
+            error.result = partial
+        return Failed(error, partial)
+
+    def unbegun(self) -> Explanation:
+        """The answer for an input that nobody here has begun, or been told of."""
+        progress = self.progress()
+        return answer(progress, progress.found(Status.INTERRUPTED), self._spent())
+
+    def given_up(self, error: ZomirrorError) -> Failed:
+        """The answer for an input whose worker cannot say how far it came."""
+        return self._failed(self.progress(), self._spent(), error)
+
+    def _spent(self) -> Ledger:
+        """What the run has spent, by whoever worked on it; nothing where there is no run."""
+        ledger = MemoryLedger()
+        if self.run_dir is not None:
+            with contextlib.suppress(RunError):
+                spent = inspect(self.run_dir)
+                ledger.used, ledger.sent = spent.used, spent.sent
+        return ledger
+
+    def _configuration(self, radius: float | None, cap: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The settings and arrays of the run, all that decides the search but the model, which is not stored."""
+        place, box = self.place, self.place.box
+        settings = {
+            "task": self.options.task,
+            "seed": self.seed,
+            "budget": self.options.budget,
+            "max_sent": cap,
+            "asked": decided(self.options, self.classifier) | {"radius": radius},
+        }
+        arrays = {"x0": place.x0, "base": place.base, "scale": place.scale, "start": place.start}
+        sides = {"lower": box.lower, "upper": box.upper}
+        return settings, {name: np.asarray(array) for name, array in (arrays | sides).items()}
+
+    def _load(self, run: RunDirectory) -> Explanation | None:
+        """The stored answer, under the names of this call; None when there is none that can be read."""
+        stored = run.result()
+        if stored is None or "explanation" not in stored.arrays:
+            return None
+        try:
+            found = Explanation.from_json(stored.arrays["explanation"].tobytes().decode())
+        except (DataError, UnicodeDecodeError) as error:
+            run.notes.append(f"the stored explanation cannot be used: {error}")
+            return None
+        names = {"feature_names": self.options.features.names, "class_names": self.options.class_names}
+        return replace(found, **names)
+
+
+def decided(options: Options, classifier: Classifier) -> dict[str, Any]:
+    """What decides a search beside its input and its seed; of the model only the kind of its adapter."""
+    steps = GroupMemory.revision if options.method is None else getattr(options.method, "revision", 0)
+    revisions = [TRAJECTORY, REVISIONS[options.task], steps]
+    return options.record() | {"search_revision": revisions, "model": type(classifier).__name__}
+
+
+def _save(run: RunDirectory, outcome: Outcome) -> None:
+    """Store an answer that is final."""
+    if isinstance(outcome, Failed) or outcome.status in _RESUMABLE:
+        return
+    shown = ("kind", "valid", "label", "contrast_label", "nnz", "objective", "nfev", "sent", "message")
+    summary = {name: getattr(outcome, name) for name in shown} | {"status": outcome.status.name}
+    run.finish(summary, {"explanation": np.frombuffer(outcome.to_json().encode(), np.uint8)})
+
+
+def is_final(outcome: Outcome) -> bool:
+    """Whether the same call would give the stored answer instead of going on."""
+    return not isinstance(outcome, Failed) and outcome.status not in _RESUMABLE
+
+
+@contextlib.contextmanager
+def _signals(*, durable: bool) -> Iterator[Callable[[], bool]]:
+    """Whether a signal asked to stop; without a run directory a signal does what it always does."""
+    if not durable:
+        yield lambda: False
+        return
+    with stop_on_signal() as signalled:
+        yield lambda: bool(signalled)
+
+
+def find_together(
+    cases: Sequence[Case],
+    *,
+    lockstep: int,
+    done: Callable[[int, Outcome], object],
+    watch: Callable[[int, Glimpse], object],
+    group: RunGroup | None,
+) -> list[Outcome]:
+    """The outcome of each case, `lockstep` searches at a time in joint batches."""
+    if not cases:
+        return []
+
+    def watched(i: int) -> Callback:
+        return lambda glimpse: watch(i, glimpse)
+
+    jobs = [case.job(watched(i), group) for i, case in enumerate(cases)]
+    with _signals(durable=group is not None) as stop:
+        unbegun = [case.unbegun for case in cases]
+        return drive_many(jobs, cases[0].box, lockstep=lockstep, done=done, stop=stop, unbegun=lambda i: unbegun[i]())
+
+
+def find_spread(
+    cases: Sequence[Case], workers: Workers, *, done: Callable[[int, Outcome], object], durable: bool
+) -> list[Outcome]:
+    """The outcome of each case, each searched by a worker; the worker's trouble is that of its input alone."""
+    if not cases:
+        return []
+    found: dict[int, Outcome] = {}
+    fault: Exception | None = None
+    with _signals(durable=durable) as stop:
+        tasks = [(case.place, case.seed, case.run_dir) for case in cases]
+        for i, outcome in spread(_SearchLike(cases[0]), tasks, workers=workers, again=durable, stop=stop):
+            if isinstance(outcome, WorkerError):
+                found[i] = cases[i].given_up(outcome)
+            elif isinstance(outcome, Exception):
+                fault = fault or outcome  # a run that cannot be used, say; the others are worth finishing
+                continue
+            else:
+                found[i] = outcome
+            done(i, found[i])
+    if fault is not None:
+        raise fault
+    # What is missing was not begun, or goes on where nobody reaches it.
+    return [found[i] if i in found else cases[i].unbegun() for i in range(len(cases))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SearchLike:
+    """Searches like one case, for other inputs: the model travels to each worker once, not with every input."""
+
+    case: Case
+
+    def __call__(self, task: tuple[Place, int, Path | None]) -> Outcome:
+        place, seed, run_dir = task
+        return replace(self.case, place=place, seed=seed, run_dir=run_dir)()
