@@ -54,13 +54,14 @@ def fewer() -> Row:
     parts = sorted(case["median_fraction"] for case in cases if case["median_fraction"] is not None)
     reached, all_ = sum(case["reached"] for case in cases), sum(case["images"] for case in cases)
     what = "explanations: queries of the recommended method to come within 2 % of the final F of ZO-AdaExpMD"
-    return what, f"medians: {parts[0]:.1%} to {parts[-1]:.1%} of its 40,200; reached in {reached} of {all_} runs", "queries.py"
+    measured = f"medians: {parts[0]:.1%} to {parts[-1]:.1%} of its 40,200; reached in {reached} of {all_} runs"
+    return what, measured, "queries.py"
 
 
 def beside() -> Row:
     cases = read("synthetic")["cases"]
     ahead = sum(all(_at_or_below(case["ends"]["zomirror"], end) for end in case["ends"].values()) for case in cases)
-    what = "F after 20,000 queries, against ten other optimisers: two problems, d = 100 to 10,000, with and without noise"
+    what = "F after 20,000 queries against ten other optimisers: two problems, d = 100 to 10,000, with or without noise"
     return what, f"lowest, or equal to the lowest, in {ahead} of {len(cases)} cases", "synthetic.py"
 
 

@@ -1,4 +1,4 @@
-"""The page of the architecture: its drawing has the layers of the import contract, and the files that pages name exist."""
+"""The page of the architecture has the layers of the import contract, and the files that pages name exist."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FOLDERS = [ROOT / name for name in (".", "src/zomirror", "tests", "benchmarks", 
 
 
 def layers() -> list[set[str]]:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-    [order] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    [order] = [contract["layers"] for contract in linter["contracts"] if contract["type"] == "layers"]
     return [set(re.findall(r"\w+", layer)) for layer in order]
 
 
