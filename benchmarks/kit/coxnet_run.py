@@ -22,7 +22,7 @@ def main() -> None:
     with np.load(sys.argv[1]) as stored:
         X, times, event, alphas, ratio = (stored[name] for name in ("X", "time", "event", "alphas", "l1_ratio"))
     y = np.array(list(zip(event.astype(bool), times, strict=True)), dtype=[("event", bool), ("time", float)])
-    # An exact path: no early end, and a tolerance far below what is compared.
+    # An exact path: no early stopping, and a tolerance far below the differences compared.
     model = CoxnetSurvivalAnalysis(alphas=alphas, l1_ratio=float(ratio), tol=1e-12, max_iter=1_000_000)
     started = time.process_time()
     with warnings.catch_warnings():
