@@ -147,7 +147,7 @@ def one_run(root: Path, task: str, method: str, i: int, chance: random.Random, k
         killed, final, _ = forked(lambda ready: work(ready, task, method, i, account, **durable), moment)
         struck += killed
         asked = [int(line) for line in account.read_text().split()] if account.exists() else [0]
-        check(sum(asked) <= cap, "the black box was asked more than max_sent")
+        check(sum(asked) <= cap, "the black box counted more rows than max_sent")
         if (path / "config.json").exists():
             info = inspect(path)
             check(sum(asked) <= info.sent <= cap, f"asked {sum(asked)}, ledger {info.sent}, cap {cap}")

@@ -251,7 +251,7 @@ class Table:
 def elsewhere(model: Any, e: zm.Explanation, means: Array, options: dict[str, Any]) -> zm.Explanation:
     """The PP again, with the mean row of the second most likely class as the baseline, as its message advises.
 
-    Where the baseline alone is given the class, no less surely than x0, nothing of x0 has to be present.
+    If the model gives the baseline the class as surely as x0, nothing of x0 has to be present.
     """
     second = int(np.argsort(-e.scores_before)[1])
     return explained(model, [e.x0], "PP", **options | {"baseline": means[second]})[0]

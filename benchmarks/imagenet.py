@@ -166,9 +166,9 @@ def photographs() -> list[tuple[Array, int]]:
 
 
 class Network:
-    """Logits of pixels in 0..1; after `focus`, those of the likeliest classes and the largest of all others.
+    """Logits of pixels in 0..1; after `focus`, those of the 20 likeliest classes and the largest of the others.
 
-    What is asked of the margin is the same, and a linear model of 21 scores is not one of 1,000.
+    The margins are the same, and a linear model of 21 scores is cheaper than one of 1,000.
     """
 
     def __init__(self) -> None:

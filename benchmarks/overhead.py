@@ -114,10 +114,10 @@ class Timed:
 
 
 def run(fun: Timed, method: zm.methods.MirrorDescent | None, budget: int) -> tuple[float, ...]:
-    """One minimisation: seconds outside and inside a call, rows a second, overhead in wall and processor time.
+    """One minimisation: seconds outside and inside a call, rows per second, overhead in wall and processor time.
 
-    Then come the tenth percentile of the gaps between calls over that of the calls, seconds outside per query, and the
-    rows of a batch.
+    Then follow the tenth percentile of the gaps between calls relative to that of the calls, seconds outside per query,
+    and rows per batch.
     """
     x0 = np.full(fun.d, 0.1, fun.x0.dtype)
     fun.reset()

@@ -1,9 +1,9 @@
 """Run the black-box attacks of other libraries on an ONNX file; every query is counted and measured.
 
 Runs in the environment "attackers" of peer_env, so it may import numpy, onnxruntime and the peers, and nothing of
-zomirror. Each attack has its package's settings, but iterations enough that the budget is what ends it (and three
-steps of binary search for ZooAttack). It is credited with the adversarial input of least l1 among all that it ever
-asked about, returned or not.
+zomirror. Each attack has its package's settings, with enough iterations that the budget ends it (and three steps of
+binary search for ZooAttack). It is credited with the adversarial input of least l1 that it ever queried, returned or
+not.
 
     python attack_run.py INPUTS.npz MODEL.onnx SimBA --budget 10000 --seed 0
 """

@@ -1,7 +1,7 @@
-"""scikit-survival's Coxnet on an .npz file with X, time, event, alphas and l1_ratio; prints the path as JSON.
+"""Run scikit-survival's Coxnet on an .npz file with X, time, event, alphas and l1_ratio; prints the path as JSON.
 
 Runs in the environment "survival" of peer_env. Coxnet maximises (1/n) log PL - alpha (r |b|_1 + (1 - r)/2 |b|_2^2)
-with Breslow's ties, so that its l1 is alpha r and its l2 is alpha (1 - r).
+with Breslow's ties, so its l1 is alpha r and its l2 is alpha (1 - r).
 
     python coxnet_run.py DATA.npz
 """

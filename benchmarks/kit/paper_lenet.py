@@ -1,6 +1,6 @@
 """Write a LeNet of the paper's size, for timing: 431,080 weights, ten times those of the bundled one.
 
-Its weights are random, as the time that a network takes does not depend on what it has learnt.
+Its weights are random: the time of a network does not depend on their values.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Build the virtual environments of the peers (other packages that we compare with).
 
-Nothing of theirs is needed by zomirror, so they are not among its requirements. `python(name)` is the interpreter of
-an environment, made at the first call in `.venv-NAME` of the checkout; ZOMIRROR_NAME (ZOMIRROR_PEERS, say) names
-another environment that has the packages already. `run(script, ...)` runs a file there and gives back the JSON that
-it prints last.
+zomirror does not need them, so they are not among its requirements. `python(name)` is the interpreter of an
+environment, built by the first call in `.venv-NAME` of the checkout. ZOMIRROR_NAME (for example ZOMIRROR_PEERS) names an existing
+environment with the packages instead. `run(script, ...)` runs a file there and returns the JSON of its last line.
 
-    python benchmarks/kit/peer_env.py [NAME]     makes the environment and says where it is
+    python benchmarks/kit/peer_env.py [NAME]     builds the environment and prints its path
 """
 
 from __future__ import annotations

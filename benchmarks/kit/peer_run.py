@@ -1,7 +1,7 @@
 """Run each peer through one function: minimise(name, fun, x0, lower, upper, budget, seed).
 
 Runs in the environment of peer_env, so it may import numpy and the peers, and nothing of zomirror. As a program it
-measures what a peer costs beside the function, on f(x) = |x - x*|^2 / 2 + l1 |x|_1 with ten entries in x*:
+measures the time of a peer outside the function, on f(x) = |x - x*|^2 / 2 + l1 |x|_1 with ten entries in x*:
 
     python peer_run.py SBPLX --d 10000 --budget 2000 --seed 0
 """

@@ -1,7 +1,7 @@
 """Run two synthetic problems with every peer of zomirror, as one program.
 
-Runs in the environment of peer_env, so it may import numpy and the peers, and nothing of zomirror. A peer is told
-F = f + l1 |x|_1 one point at a time and ends with the best point it was told of; the three methods written here know
+Runs in the environment of peer_env, so it may import numpy and the peers, and nothing of zomirror. A peer gets
+F = f + l1 |x|_1 one point at a time, and its result is the best point it queried; the three methods written here know
 the penalty and use its prox. Prints {"final": F without the noise, "queries": ..., "stopped": ...} or {"missing": ...}.
 
     python synthetic_run.py SBPLX --problem sigmoid --d 1000 --noise 1e-3
