@@ -1,9 +1,9 @@
 """Run alibi (CEM) on our LeNet in an environment of its own (see peer_env.py); prints its PNs as JSON.
 
 The network is rebuilt in Keras with the weights of the ONNX file, so that alibi has exact gradients, which its
-numerical ones (two queries per pixel and iteration) approximate. The settings are those of its MNIST example, in our range of
-pixels and without an autoencoder. alibi's `explain` takes one input at a time; the function that it calls takes a batch
-of independent rows, and is called here directly.
+numerical ones (two queries per pixel and iteration) approximate. The settings are those of its MNIST example, in our
+range of pixels and without an autoencoder. alibi's `explain` takes one input at a time; the function that it calls
+takes a batch of independent rows, and is called here directly.
 
     python alibi_run.py inputs.npz lenet.onnx logits
 """

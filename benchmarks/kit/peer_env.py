@@ -1,8 +1,9 @@
 """Build the virtual environments of the peers (other packages that we compare with).
 
 zomirror does not need them, so they are not among its requirements. `python(name)` is the interpreter of an
-environment, built by the first call in `.venv-NAME` of the checkout. ZOMIRROR_NAME (for example ZOMIRROR_PEERS) names an existing
-environment with the packages instead. `run(script, ...)` runs a file there and returns the JSON of its last line.
+environment, built by the first call in `.venv-NAME` of the checkout. ZOMIRROR_NAME (for example ZOMIRROR_PEERS) names
+an existing environment with the packages instead. `run(script, ...)` runs a file there and returns the JSON of its
+last line.
 
     python benchmarks/kit/peer_env.py [NAME]     builds the environment and prints its path
 """
