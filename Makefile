@@ -1,10 +1,10 @@
-# Everything a person or the continuous integration runs. Needs python3 (3.11 or newer) and make, nothing else.
+# All commands of the project. Only python3 (3.11 or newer) and make are needed.
 #
-#   make demo    explain ten digits, from a fresh clone        make test    all that CI runs
+#   make demo    explain ten digits, from a fresh clone        make test    everything that CI runs
 #   make lint    ruff, format, import directions               make types   mypy --strict
-#   make bench   the benchmarks; QUICK=1: short ones           make docs    the site, strict, into site/
-#   make lock    compile requirements/*.txt anew               make clean   remove what was built
-#   make fuzz    10,000 calls with anything                    make chaos   1,400 kills, 100 for each method and task
+#   make bench   the benchmarks; QUICK=1: in minutes           make docs    the site, strict, into site/
+#   make lock    recompile requirements/*.txt                  make clean   remove built files
+#   make fuzz    10,000 calls with random arguments            make chaos   1,400 kills, 100 for each method and task
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -19,21 +19,21 @@ BASE := $(VENV)/.installed-base
 FULL := $(VENV)/.installed-test
 KSERVE := .venv-kserve/.installed
 
-# pip listens to the environment: mirrors and certificates stay, whatever would install elsewhere goes.
+# pip reads the environment: keep mirrors and certificates, drop settings that would install elsewhere.
 unexport PIP_TARGET PIP_PREFIX PIP_ROOT PIP_NO_DEPS PIP_CONSTRAINT PIP_REQUIREMENT PIP_DRY_RUN PIP_REQUIRE_HASHES
 unexport PIP_NO_BUILD_ISOLATION PIP_IGNORE_INSTALLED PIP_PYTHON PIP_EDITABLE PIP_PRE PIP_NO_BINARY PIP_UPGRADE
 unexport PYTHONPATH PYTHONHOME PYTHONWARNINGS VIRTUAL_ENV
-# Without its bytecode the package would be compiled anew by each of the many processes that the tests start.
+# Without stored bytecode each of the many processes of the tests would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 export PIP_USER := 0
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(PY) -m pip install -qq
 
-# The pin of torch is written once, in pyproject.toml.
+# torch is pinned in pyproject.toml only.
 TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 
-# The floor under the branch coverage of the core (pyproject.toml says which files are traced).
+# The least branch coverage in per cent (pyproject.toml says of which files).
 COVERAGE_FLOOR := 97
 # One more than the cores: many tests wait for a child process.
 WORKERS ?= 3
@@ -46,7 +46,7 @@ help:
 demo: $(BASE)
 	@$(PY) examples/demo.py
 
-# mypy has one core to itself while the tests begin; what it says is shown at the end.
+# mypy runs beside the tests; its output is shown at the end.
 test: lint
 	@said=$$(mktemp); $(MAKE) types >"$$said" 2>&1 & types=$$!; \
 	$(MAKE) unit && tested=0 || tested=$$?; \
@@ -61,7 +61,7 @@ lint: $(FULL)
 types: $(FULL)
 	$(PY) -m mypy
 
-# One thread each: the workers fill the cores, and threads of the linear algebra would only wait for one another.
+# One thread per process: the pytest workers already use all cores.
 unit: export OMP_NUM_THREADS := 1
 unit: $(FULL) $(KSERVE)
 	@$(PY) -m tests.support.chromium
@@ -75,7 +75,7 @@ bench: $(FULL)
 	@$(if $(QUICK),,$(PY) benchmarks/kit/page.py)
 
 fuzz: $(FULL)
-	ZOMIRROR_FUZZ=10000 $(PY) -m pytest -q tests/test_fuzz.py --timeout=3600
+	ZOMIRROR_FUZZ=10000 $(PY) -m pytest -q tests/project/test_fuzz.py --timeout=3600
 
 chaos: $(FULL)
 	$(PY) benchmarks/chaos.py
@@ -83,9 +83,9 @@ chaos: $(FULL)
 docs: $(FULL)
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 
-# --- installation: a stamp per lock file, so that only a changed lock installs again ------------------------
+# --- installation: one stamp per lock file, so that only a changed lock installs again ----------------------
 
-# PYTHON names the interpreter; otherwise the first one that is new enough.
+# Use the interpreter named by PYTHON, else the first one that is new enough.
 define FIND_PYTHON
 for python in $${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do \
     if command -v "$$python" >/dev/null && "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; \
@@ -99,19 +99,18 @@ endef
 
 $(PY):
 	@$(FIND_PYTHON); \
-	echo "making $(VENV) with $$("$$found" --version)"; \
+	echo "building $(VENV) with $$("$$found" --version)"; \
 	"$$found" -m venv --clear $(VENV) || { rm -rf $(VENV); \
 	    echo "python3 cannot make a virtual environment; on Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
 
-# An environment whose making was interrupted has no pip yet.
+# If building the environment was interrupted, it has no pip.
 WITH_PIP := $(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/null
 
-# A lock names everything, so pip need not ask what a package wants: asked, an old pip takes an extra that the lock
-# leaves out (coverage[toml]) at its newest version, for which there is no hash. `pip check` asks afterwards, of all
-# that the tests need.
+# A lock names every package, so pip does not resolve dependencies (--no-deps): an old pip would add an extra that the
+# lock leaves out (coverage[toml]) at its newest version, which has no hash. `pip check` verifies the result.
 LOCKED := --no-deps --require-hashes -r
 
-# What an installation compiles, if there is a compiler.
+# Files that make the package be installed (and compiled) again when they change.
 BUILT := pyproject.toml hatch_build.py src/zomirror/numerics/_kernels.c
 
 $(BASE): requirements/base.txt $(BUILT) | $(PY)
@@ -122,7 +121,7 @@ $(BASE): requirements/base.txt $(BUILT) | $(PY)
 	@touch $@
 
 $(FULL): requirements/test.txt $(BUILT) | $(PY)
-	@echo "installing requirements/test.txt and $(TORCH): some minutes, once"
+	@echo "installing requirements/test.txt and $(TORCH): takes minutes, once"
 	@$(WITH_PIP)
 	@$(PIP) $(LOCKED) requirements/test.txt
 	@$(PIP) '$(TORCH)'
@@ -130,7 +129,8 @@ $(FULL): requirements/test.txt $(BUILT) | $(PY)
 	@$(PY) -m pip check
 	@touch $(BASE) $@
 
-# A real model server for the tests, apart because its pins are not ours; it wants a Python before 3.14.
+# KServe, a real model server for the tests. Its pins conflict with ours, so it has its own environment; it needs a
+# Python before 3.14.
 $(KSERVE): requirements/kserve.txt
 	@for python in $${PYTHON:-} python3 python3.13 python3.12 python3.11; do \
 	    if command -v "$$python" >/dev/null && "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))'; \
@@ -144,9 +144,9 @@ $(KSERVE): requirements/kserve.txt
 	@.venv-kserve/bin/python -m pip check
 	@touch $@
 
-# --- lock files: hashes of every file of the public index, no trace of where they were fetched ---------------
+# --- lock files: hashes of every file of the public index, and no address of a mirror -------------------------
 
-# Local wheel folders and extra indexes are left out, so that the hashes hold on every machine.
+# Ignore local wheel folders and extra indexes, so that the hashes hold on every machine.
 COMPILE := env -u PIP_FIND_LINKS -u PIP_EXTRA_INDEX_URL PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND='make lock' \
     $(PY) -m piptools compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
     --no-emit-index-url --no-emit-find-links --no-emit-trusted-host

@@ -1,15 +1,15 @@
-"""alibi's pertinent negatives of the bundled LeNet beside ours, on the same digits.
+"""Compare alibi's pertinent negatives of the bundled LeNet with ours, on the same digits.
 
-The digits are those of explain.py, ours being its results, and a hundred others on which nothing was chosen, neither
-the search nor its default weights. alibi (CEM) runs in an environment of its own with the settings of its MNIST
-example and exact gradients: 10 x 1,000 iterations, which are some 20 million queries where it can only ask the model.
-It is run on probabilities, as it is documented, and on logits, which suit it better. Every answer is shown to the
-network again. Where alibi found nothing, the digit is left out of the medians, ours too.
+The digits are those of explain.py, whose results are ours, and a hundred others that were not used to choose the search
+or its default weights. alibi (CEM) runs in an environment of its own with the settings of its MNIST example and exact
+gradients: 10 x 1,000 iterations, which without gradients would take about 20 million queries. It is run on
+probabilities, as documented, and on logits, which suit it better. Every answer is checked by querying the network
+again. Digits for which alibi found nothing are left out of its medians and of ours.
 
-    python benchmarks/alibi.py                             what is missing in results/alibi.json, and prints the table
-    python benchmarks/alibi.py --case logits --fresh       one of them again, alibi's and ours
-    python benchmarks/alibi.py --fresh-ours                ours again on the other digits
-    python benchmarks/alibi.py --quick                     prints the table of what is stored
+    python benchmarks/alibi.py                             runs what results/alibi.json lacks, prints the table
+    python benchmarks/alibi.py --case logits --fresh       repeats one case, alibi's runs and ours
+    python benchmarks/alibi.py --fresh-ours                repeats our runs on the other digits
+    python benchmarks/alibi.py --quick                     prints the stored table
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from zomirror import models
 
 @dataclass(frozen=True)
 class Case:
-    """What alibi is given, of how many digits of each class, and from which position in the test set."""
+    """The scores that alibi sees, the digits of each class, and the first position in the test set."""
 
     scores: str
     of_each: int
@@ -53,7 +53,7 @@ Row = dict[str, Any]
 
 
 def theirs(scores: str, indices: list[int], images: NDArray[np.float32]) -> list[Row]:
-    """What alibi finds for the digits."""
+    """alibi's answers for the digits."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "inputs.npz"
         np.savez(path, images=images, logits=zm.as_classifier(models.path("lenet"))(images))
@@ -64,14 +64,14 @@ def theirs(scores: str, indices: list[int], images: NDArray[np.float32]) -> list
 
 
 def rows_of(indices: list[int], images: NDArray[np.float32], seen: NDArray[np.float32]) -> list[Row]:
-    """The answers as numbers, each shown to the network again."""
+    """The answers as numbers; the network is queried with each again."""
     model = zm.as_classifier(models.path("lenet"))
     changed = model(images).argmax(axis=1) != model(seen).argmax(axis=1)
     rows = []
     for i, index in enumerate(indices):
         x = (seen[i] - images[i]).astype(np.float64)
         size = {"l1": float(np.abs(x).sum()), "l2": float(np.linalg.norm(x)), "pixels": int(np.count_nonzero(x))}
-        # Where nothing was found there is no ink at all.
+        # If alibi found nothing, its answer is an empty image.
         rows.append({"index": index, "valid": bool(changed[i] and seen[i].any())} | size)
     return rows
 
@@ -110,9 +110,9 @@ def show(lines: list[Row]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", choices=tuple(CASES))
-    parser.add_argument("--fresh", action="store_true", help="run again what is stored")
-    parser.add_argument("--fresh-ours", action="store_true", help="run ours again on the other digits")
-    parser.add_argument("--quick", action="store_true", help="run nothing")
+    parser.add_argument("--fresh", action="store_true", help="repeat stored runs")
+    parser.add_argument("--fresh-ours", action="store_true", help="repeat our runs on the other digits")
+    parser.add_argument("--quick", action="store_true", help="run nothing, print the stored table")
     given = parser.parse_args()
     path = RESULTS / "alibi.json"
     kept = json.loads(path.read_text()) if path.exists() else {}

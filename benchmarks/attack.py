@@ -1,11 +1,11 @@
-"""Attacks on the bundled networks: ours beside those of ART and foolbox, at the same budget, on the same images.
+"""Compare our attacks on the bundled networks with those of ART and foolbox: same budget, same images.
 
-Images are the first of the test set from position 6,000 on that the network classifies correctly; none was used to
-tune anything. A peer is credited with the adversarial input of least l1 that it ever asked about; ours with what it
-returns. `ours at theirs` is the number of queries after which ours had an adversarial input of no more l1 than the
-peer ended with, on the same image, and `theirs` the queries after which the peer had it.
+Images are the first of the test set from position 6,000 on that the network classifies correctly; none was used for
+tuning. A peer is credited with the adversarial input of least l1 that it ever queried, ours with the one it returns.
+`ours at theirs` is the number of queries after which ours reached the final l1 of the peer on the same image, and
+`theirs` the number after which the peer reached it.
 
-    python benchmarks/attack.py                          runs what is missing in results/attack.json, prints the table
+    python benchmarks/attack.py                          runs what results/attack.json lacks, prints the table
     python benchmarks/attack.py --model lenet --peer SimBA --images 20 --fresh
     python benchmarks/attack.py --quick                  three images, ours only, prints only
 """
@@ -37,12 +37,12 @@ PEERS = ("SquareAttack", "SimBA", "HopSkipJump", "BoundaryAttack", "ZooAttack")
 BUDGET = 10_000
 FROM = 6_000
 CHUNK = 20
-"""Images that a peer attacks in one process."""
+"""Images per process of a peer."""
 Row = dict[str, Any]
 
 
 class Watched:
-    """The network on raw pixels, (n, c, h, w) in 0..1; remembers when a smaller adversarial change was first asked."""
+    """The network on raw pixels, (n, c, h, w) in 0..1; records each smaller adversarial change and its query."""
 
     def __init__(self, name: str) -> None:
         card = models.card(name)
@@ -51,7 +51,7 @@ class Watched:
         self.x0: NDArray[Any] | None = None
 
     def begin(self, x0: NDArray[Any], label: int) -> None:
-        """Another image."""
+        """Start with another image."""
         self.x0, self.label, self.queries, self.trace = x0, label, 0, list[tuple[int, float]]()
 
     def __call__(self, batch: NDArray[Any]) -> NDArray[Any]:
@@ -76,7 +76,7 @@ def images_of(name: str, count: int) -> tuple[NDArray[np.float32], NDArray[np.in
 
 
 def ours(name: str, images: NDArray[np.float32], labels: NDArray[np.int64]) -> list[Row]:
-    """attack() with no setting at all."""
+    """attack() with default settings."""
     model, rows = Watched(name), []
     for i, (x0, label) in enumerate(zip(images, labels, strict=True)):
         model.begin(x0, int(label))
@@ -117,7 +117,7 @@ def theirs(name: str, peer: str, images: NDArray[np.float32], labels: NDArray[np
 
 
 def thinned(row: Row) -> Row:
-    """The row with every fall of l1 by 2 % and the last one in its trace: thousands of smaller ones tell no more."""
+    """The row with a shorter trace: each decrease of l1 by at least 2 %, and the last one."""
     kept: list[tuple[int, float]] = []
     for point in row["trace"]:
         if not kept or point[1] < 0.98 * kept[-1][1] or point == row["trace"][-1]:
@@ -126,7 +126,7 @@ def thinned(row: Row) -> Row:
 
 
 def when(row: Row, l1: float) -> float:
-    """The queries after which this attack had an adversarial input of at most that l1."""
+    """The queries after which this attack had found an adversarial input of at most that l1."""
     return next((queries for queries, size in row["trace"] if size <= l1 * (1 + 1e-6)), np.inf)
 
 
@@ -145,7 +145,7 @@ def table(name: str, stored: dict[str, list[Row]]) -> list[Row]:
         pairs = [(a, b) for a, b in zip(own, rows, strict=False) if b["success"]]
         if peer != "zomirror" and pairs:
             line["smaller_l1"] = float(np.mean([a["l1"] < b["l1"] for a, b in pairs]))
-            # Where ours never came as low, it counts as having needed the whole budget.
+            # If ours never reached it, the whole budget counts.
             line["ours_at_theirs"] = float(np.median([min(when(a, b["l1"]), BUDGET) for a, b in pairs]))
             line["theirs"] = float(np.median([when(b, b["l1"]) for _, b in pairs]))
             line["sooner"] = float(np.mean([when(a, b["l1"]) < when(b, b["l1"]) for a, b in pairs]))
@@ -203,7 +203,7 @@ def main() -> None:
     parser.add_argument("--model", choices=models.names(), action="append")
     parser.add_argument("--peer", choices=("zomirror", "none", *PEERS), action="append")
     parser.add_argument("--images", type=int, default=100)
-    parser.add_argument("--fresh", action="store_true", help="run again what is stored")
+    parser.add_argument("--fresh", action="store_true", help="repeat stored runs")
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     if given.quick:

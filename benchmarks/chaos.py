@@ -1,14 +1,14 @@
-"""SIGKILL at random moments: runs that are killed and resumed until they end must end where they would have ended.
+"""Kill runs with SIGKILL at random moments, resume them until they end, and compare with uninterrupted runs.
 
 python benchmarks/chaos.py [--kills 100] [--quick] [--tasks explain minimize] [--methods ...] [--output chaos.json]
 
-Explanations are of the bundled MNIST digits with the bundled LeNet, minimisations of a sparse quadratic in 784
-dimensions. The black box counts its rows in a file of its own, one line a call, so that the ledger can be held against
-it. Every third run may send no more than its budget, and so ends early, as a prefix of the whole one. Checked:
+Explanations are of the bundled MNIST digits on the bundled LeNet, minimisations of a sparse quadratic in 784
+dimensions. The black box counts its rows in a file of its own, one line per call, and the ledger is compared with it.
+Every third run has max_sent = budget, so it ends early, at a prefix of the whole run. Checked:
 
-    the result is bit for bit that of the uninterrupted run, or a prefix of it where max_sent came first
-    the rows asked, as the black box counted them, and the rows sent, as the ledger says, never pass max_sent
-    no kill costs more than one batch, and the ledger never counts fewer rows than the black box
+    the result is bit for bit that of the uninterrupted run, or a prefix of it if max_sent was reached first
+    neither the rows counted by the black box nor the rows counted by the ledger exceed max_sent
+    a kill loses at most one batch, and the ledger never counts fewer rows than the black box
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ METHODS: dict[str, Callable[[], zm.methods.Method | None]] = {
     "recommended": lambda: None,
 }
 BUDGET = 2_000
-KILLS_OF_ONE_RUN = 5  # at most; then it is let end, and the next one begins
+KILLS_OF_ONE_RUN = 5  # at most; then the run may finish, and the next one starts
 Ready = Callable[[], object]
 
 
 class Counted:
-    """The black box, with an account of its own that survives it."""
+    """The black box; it counts its rows in a file that survives a kill."""
 
     def __init__(self, fun: Callable[[Any], Any], path: Path | None) -> None:
         self.fun = fun
@@ -61,13 +61,13 @@ class Counted:
 
 
 def quadratic(i: int) -> Callable[[Any], Any]:
-    """|x - c|^2 with a sparse c, and enough work to be killed in."""
+    """|x - c|^2 with a sparse c, slow enough to be killed while it works."""
     centre = np.where(np.arange(784) % 20 == i % 20, 1.0, 0.0)
     return lambda points: np.square(points - centre).sum(axis=1)
 
 
 def work(ready: Ready, task: str, method: str, i: int, account: Path | None, **durable: Any) -> dict[str, Any]:
-    """One run to its end; what it ended with, every number in full."""
+    """One run to its end; its result, with every digit."""
     if task == "explain":
         data, card = digits(), models.card("lenet")
         model = Counted(zm.onnx_classifier(models.path("lenet")), account)
@@ -107,7 +107,7 @@ def work(ready: Ready, task: str, method: str, i: int, account: Path | None, **d
 
 
 def forked(action: Callable[[Ready], Any], kill_after: float | None = None) -> tuple[bool, Any, float]:
-    """(was it killed, what it returned, seconds) of an action in a process of its own, from when it is ready."""
+    """Run an action in a process of its own: (was it killed, what it returned, seconds since it was ready)."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -136,7 +136,7 @@ def forked(action: Callable[[Ready], Any], kill_after: float | None = None) -> t
 
 
 def one_run(root: Path, task: str, method: str, i: int, chance: random.Random, kills: int) -> dict[str, int]:
-    """A run, killed at random moments until it ends, against the uninterrupted one."""
+    """Kill a run at random moments until it ends, and compare it with the uninterrupted one."""
     _, whole, seconds = forked(lambda ready: work(ready, task, method, i, None))
     path, account = root / "run", root / "account"
     cap = BUDGET if i % 3 == 2 else 3 * BUDGET
@@ -147,18 +147,18 @@ def one_run(root: Path, task: str, method: str, i: int, chance: random.Random, k
         killed, final, _ = forked(lambda ready: work(ready, task, method, i, account, **durable), moment)
         struck += killed
         asked = [int(line) for line in account.read_text().split()] if account.exists() else [0]
-        check(sum(asked) <= cap, "the black box was asked more than max_sent")
+        check(sum(asked) <= cap, "the black box counted more rows than max_sent")
         if (path / "config.json").exists():
             info = inspect(path)
             check(sum(asked) <= info.sent <= cap, f"asked {sum(asked)}, ledger {info.sent}, cap {cap}")
-            check(info.lost - lost <= killed * max(asked, default=0), f"one kill cost {info.lost - lost} rows")
+            check(info.lost - lost <= killed * max(asked, default=0), f"one kill lost {info.lost - lost} rows")
             lost = info.lost
     check(info.lost <= struck * max(asked), f"{info.lost} rows lost in {struck} kills")
     check(info.sent == final["sent"] and info.used == final["used"], "the result and the ledger differ")
     if final["status"] == "MAX_SENT" or info.state != "finished":
         check(cap == BUDGET and struck > 0, "a run with room to spare did not end")
         for short, full in zip(final["history"], whole["history"], strict=True):
-            check(full.startswith(short), "what was left of the run is not a prefix")
+            check(full.startswith(short), "the shortened run is not a prefix of the whole one")
     else:
         same = all(final[key] == whole[key] for key in ("x", "numbers", "history", "status", "used"))
         check(same, f"{task} {method} {i}: another result after {struck} kills")
@@ -185,7 +185,7 @@ def check(truth: bool, otherwise: str) -> None:  # noqa: FBT001
 
 
 def storm(root: Path, task: str, method: str, kills: int, seed: int) -> dict[str, int]:
-    """Runs until `kills` kills have struck."""
+    """Repeat runs until `kills` kills have hit a process."""
     chance = random.Random(seed)  # noqa: S311 - moments, not secrets
     total: dict[str, int] = {}
     i = 0
@@ -197,8 +197,8 @@ def storm(root: Path, task: str, method: str, kills: int, seed: int) -> dict[str
 
 
 def main() -> None:
-    """Every task with every method."""
-    parser = argparse.ArgumentParser(description="kill runs at random moments and compare them with whole ones")
+    """Kill runs of every task with every method."""
+    parser = argparse.ArgumentParser(description="kill runs at random moments and compare them with uninterrupted ones")
     parser.add_argument("--kills", type=int, default=100, help="for each task and method")
     parser.add_argument("--quick", action="store_true", help="three kills each")
     parser.add_argument("--tasks", nargs="+", choices=("explain", "minimize"), default=["explain", "minimize"])
@@ -218,7 +218,7 @@ def main() -> None:
 
 
 def keep(path: Path, name: str, counts: dict[str, int], setting: dict[str, int]) -> None:
-    """Store one line as it comes; the other tasks and methods stay, if they were struck alike."""
+    """Store one line at once; stored lines of other tasks and methods stay if their options are the same."""
     setting = {"budget": BUDGET} | setting
     path.parent.mkdir(parents=True, exist_ok=True)
     before = json.loads(path.read_text()) if path.exists() else {}

@@ -1,8 +1,8 @@
-"""Sparse Cox regression from function values beside scikit-survival's Coxnet, which has the gradient and the Hessian.
+"""Compare sparse Cox regression from function values with scikit-survival's Coxnet, which uses derivatives.
 
 The breast-cancer data (198 patients, 80 covariates) and a simulated set (400 patients, 2,000 covariates), standardised,
-along a path of penalties with warm starts. Compared at every step: the largest difference of a coefficient against
-the largest coefficient, the partial log-likelihood, and the covariates that are selected.
+along a path of penalties with warm starts. Compared at every step: the largest difference of a coefficient relative to
+the largest coefficient, the partial log-likelihood, and the selected covariates.
 
     python benchmarks/cox.py             writes results/cox.json
     python benchmarks/cox.py --data simulated     only that
@@ -34,11 +34,11 @@ RESULTS = ROOT / "benchmarks" / "results" / "cox.json"
 RATIO = 0.9
 """l1 / (l1 + l2)."""
 TIES = "breslow"
-"""Coxnet's rule; no two events of these data share a time."""
+"""Coxnet's rule for ties; these data have none."""
 
 
 def coxnet(loss: CoxLoss, alphas: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Coxnet's coefficients, one row for each alpha, and its seconds."""
+    """Coxnet's coefficients, one row for each alpha, and its time in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.npz"
         np.savez(path, X=loss.X, time=loss.time, event=loss.event, alphas=alphas, l1_ratio=RATIO)

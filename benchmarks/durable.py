@@ -1,12 +1,12 @@
-"""What a durable run costs: the same run with and without run_dir, on this disk, in one process, by turns.
+"""Measure the cost of durability: the same run with and without run_dir, alternating, on this disk.
 
 python benchmarks/durable.py [--repeats 75] [--quick] [--directory DIR]
 
-The LeNet at d = 784 with batches of m = 200: the margin of a bundled digit minimised by zo_ada_expmd, and the whole
-explanation of it by the recommended method, whose batches of 11 rows are as small as they get. Printed are ratios,
-durable over plain: the median over neighbouring pairs, which a busy machine disturbs least, with the interval that
-holds it 19 times in 20 (order statistics: no law is assumed of the noise); then the ratios of the medians, of the
-best, and of the processor times. Writes results/durable.json.
+The LeNet at d = 784: the margin of a bundled digit minimised by zo_ada_expmd with batches of m = 200, and the whole
+explanation of it by the recommended method, whose batches have 11 rows. Printed are ratios, durable over plain: the
+median over neighbouring pairs, which a busy machine disturbs least, with its 95 % confidence interval (by order
+statistics, without an assumption on the noise); then the ratios of the medians, of the best times, and of the processor
+times. Writes results/durable.json.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ LABEL = int(DIGIT.labels[8])
 
 
 def margin(changes: Any) -> Any:
-    """How much the class of the digit still wins by, after each change."""
+    """The margin of the digit's class after each change."""
     scores = LENET(X0 + changes.reshape(-1, 1, 28, 28) / CARD.std[0])
     return scores[:, LABEL] - np.delete(scores, LABEL, axis=1).max(axis=1)
 
 
 def minimised(budget: int, **durable: Any) -> Any:
-    """The margin, by mirror descent."""
+    """Minimise the margin by mirror descent."""
     x = np.full(784, 0.1, np.float32)
     method = zm.methods.zo_ada_expmd(200)
     return zm.minimize(margin, x, l1=0.01, bounds=(0, 1), budget=budget, method=method, rng=0, **durable).x
 
 
 def explained(budget: int, **durable: Any) -> Any:
-    """The pertinent negative, by the recommended method."""
+    """Find the pertinent negative by the recommended method."""
     given: dict[str, Any] = {"kind": "PN", "mean": CARD.mean, "std": CARD.std, "budget": budget, "rng": 0}
     return zm.explain(LENET, X0, **given, **durable).x
 
 
 def one_sync(root: Path) -> float:
-    """Seconds that this disk takes to keep 4 kB: a run needs about fifteen such, and then one or two a second."""
+    """Seconds to write and sync 4 kB on this disk: a run needs about fifteen of them, then one or two a second."""
     taken = []
     with (root / "sync").open("wb") as file:
         for _ in range(30):
@@ -70,7 +70,7 @@ def one_sync(root: Path) -> float:
 
 
 def measure(run: Callable[..., Any], budget: int, repeats: int, root: Path) -> dict[str, Any]:
-    """Seconds of both, by turns, so that a busy machine is busy for both."""
+    """Seconds of both, alternating, so that other load affects both alike."""
     seconds: dict[str, list[float]] = {"plain": [], "durable": []}
     processor: dict[str, list[float]] = {"plain": [], "durable": []}
     results = [run(budget)]
@@ -83,7 +83,7 @@ def measure(run: Callable[..., Any], budget: int, repeats: int, root: Path) -> d
             processor[name].append(time.process_time() - cpu)
         shutil.rmtree(path)
     if len({x.tobytes() for x in results}) != 1:
-        raise SystemExit("the durable run ended elsewhere")
+        raise SystemExit("the durable run has another result")
     pairs = sorted(b / a for a, b in zip(*seconds.values(), strict=True))
     low = int(binom.ppf(0.025, repeats, 0.5))
     middle = {name: statistics.median(taken) for name, taken in seconds.items()}
@@ -102,11 +102,11 @@ def measure(run: Callable[..., Any], budget: int, repeats: int, root: Path) -> d
 
 
 def main() -> None:
-    """Both tasks."""
-    parser = argparse.ArgumentParser(description="durable over plain")
+    """Measure both tasks."""
+    parser = argparse.ArgumentParser(description="time of durable runs relative to plain runs")
     parser.add_argument("--repeats", type=int, default=75)
-    parser.add_argument("--quick", action="store_true", help="fewer repeats of shorter runs; nothing is written")
-    parser.add_argument("--directory", type=Path, default=None, help="where runs are kept; the disk is what counts")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, writes nothing")
+    parser.add_argument("--directory", type=Path, default=None, help="where the runs are written; its disk is measured")
     given = parser.parse_args()
     repeats = 3 if given.quick else given.repeats
     tasks = (("minimize zo_ada_expmd, m = 200", minimised, 40_201), ("explain recommended", explained, 10_000))

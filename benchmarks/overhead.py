@@ -1,12 +1,12 @@
-"""What the optimiser costs beside the black box: (wall time - time inside the function) / time inside the function.
+"""Measure the optimiser's overhead: (wall time - time inside the function) / time inside the function.
 
-zo_ada_expmd on the softplus of a pertinent negative's margin, on one thread, in float32 and float64: with a LeNet of
-the paper's size at d = 784, with the bundled ResNet20 at d = 3,072 and with the bundled LeNet, batches of m = 200 and
-m = 20. A fast network leaves the optimiser least to hide behind: the bundled LeNet has a tenth of the weights of the
-paper's, for which the aims are. So the rows per second of each are printed too, and `--model` measures with another
-ONNX file. Below stand the recommended method, whose batches have 11 rows and more, with m = 10 beside it; the mirror
-step, against scipy.special.wrightomega, which is the usual way to compute it; and what the compiled loops save, the
-processor time of an iteration with them and without. Runs alternate, and the median over them is what counts.
+zo_ada_expmd on the softplus of a pertinent negative's margin, on one thread, in float32 and float64, with m = 200 and
+m = 20: a LeNet of the paper's size at d = 784, the bundled ResNet20 at d = 3,072 and the bundled LeNet. The overhead is
+largest for fast networks, so the rows per second of each are printed too. The aims are for the paper's LeNet; the
+bundled one has a tenth of its weights. `--model` adds another ONNX file. Then follow the recommended method, whose
+batches have 11 rows and more, compared with m = 10; the mirror step, compared with scipy.special.wrightomega, the usual
+way to compute it; and the processor time of an iteration with and without the compiled loops. Runs alternate, and the
+median over them is reported.
 
     python benchmarks/overhead.py             writes results/overhead.json
     python benchmarks/overhead.py --quick     fewer and shorter runs, prints only
@@ -44,7 +44,7 @@ Array = NDArray[Any]
 PAPER = "paper's LeNet"
 RESNET, LENET = "bundled resnet20", "bundled lenet"
 LIMITS = {PAPER: {200: 0.05, 20: 0.10}, RESNET: {200: 0.01, 20: 0.02}}
-"""The overhead that is aimed at, by network and batch size."""
+"""The aim for the overhead, by network and batch size."""
 
 
 @dataclass(frozen=True)
@@ -57,26 +57,26 @@ class Row:
     batch_size: int
     dtype: str
     rows: float
-    """Of a batch, in the mean."""
+    """The mean number of rows in a batch."""
     rows_per_second: float
-    """Of the function."""
+    """Rows per second of the function."""
     batch_milliseconds: float
-    """Spent in the function per iteration."""
+    """Time inside the function per iteration."""
     optimiser_microseconds: float
-    """Spent outside it per iteration."""
+    """Time outside it per iteration."""
     query_microseconds: float
-    """Spent outside it per query."""
+    """Time outside it per query."""
     overhead: float
-    """Of wall time."""
+    """The overhead in wall time."""
     processor_overhead: float
-    """The same of processor time."""
+    """The overhead in processor time."""
     iteration_overhead: float
-    """Of the least disturbed tenth of the iterations, which a busy machine distorts least: wall time of them alone."""
+    """The overhead in wall time of the fastest tenth of the iterations, which other load disturbs least."""
     limit: float | None
 
 
 class Timed:
-    """The loss of a pertinent negative of a random input, with the time spent in it."""
+    """The loss of a pertinent negative of a random input, timed."""
 
     def __init__(self, model: Onnx, dtype: Any) -> None:
         self.model, self.loss = model, Softplus()
@@ -89,7 +89,7 @@ class Timed:
         self.reset()
 
     def reset(self) -> None:
-        """Nothing has been asked."""
+        """Forget all calls."""
         self.seconds, self.processor, self.rows, self.calls = 0.0, 0.0, 0, 0
         self.marks: list[tuple[float, float]] = []
         """When each call began and ended."""
@@ -100,7 +100,7 @@ class Timed:
         return self.x0.size
 
     def __call__(self, changes: Array) -> Array:
-        """log(1 + e^margin) of x0 + change, one per row; unlike the hinge it is flat nowhere."""
+        """log(1 + e^margin) of x0 + change, one per row; unlike the hinge it is nowhere flat."""
         before, cpu = time.perf_counter(), time.process_time()
         scores = self.model(changes.reshape(-1, *self.shape) + self.x0)
         values = self.loss(change_margin(scores, self.label))
@@ -114,10 +114,10 @@ class Timed:
 
 
 def run(fun: Timed, method: zm.methods.MirrorDescent | None, budget: int) -> tuple[float, ...]:
-    """One minimisation: seconds outside and inside a call, rows a second, overhead in wall and processor time.
+    """One minimisation: seconds outside and inside a call, rows per second, overhead in wall and processor time.
 
-    Then come the tenth percentile of the gaps between calls over that of the calls, seconds outside per query, and the
-    rows of a batch.
+    Then follow the tenth percentile of the gaps between calls relative to that of the calls, seconds outside per query,
+    and rows per batch.
     """
     x0 = np.full(fun.d, 0.1, fun.x0.dtype)
     fun.reset()
@@ -125,7 +125,7 @@ def run(fun: Timed, method: zm.methods.MirrorDescent | None, budget: int) -> tup
     zm.minimize(fun, x0, l1=0.01, l2=0.01, bounds=(0, 0.5), budget=budget, method=method, rng=0)
     cpu = time.process_time() - cpu - fun.processor
     outside, inside = time.perf_counter() - before - fun.seconds, fun.seconds
-    marks = np.array(fun.marks[:-1])  # the last call is the one that is kept for the end
+    marks = np.array(fun.marks[:-1])  # the last call measures the returned point
     gaps, calls = marks[1:, 0] - marks[:-1, 1], marks[:, 1] - marks[:, 0]
     least = float(np.percentile(gaps, 10) / np.percentile(calls, 10))
     wall, processor = outside / inside, cpu / fun.processor
@@ -134,7 +134,7 @@ def run(fun: Timed, method: zm.methods.MirrorDescent | None, budget: int) -> tup
 
 
 def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[Row]:
-    """The rows of one network; the runs of different settings take turns."""
+    """The rows of one network; runs of different settings alternate."""
     presets: dict[str, Callable[[], zm.methods.MirrorDescent | None]] = {
         "zo_ada_expmd m = 200": lambda: zm.methods.zo_ada_expmd(200),
         "zo_ada_expmd m = 20": lambda: zm.methods.zo_ada_expmd(20),
@@ -147,7 +147,7 @@ def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[R
         for dtype in ("float32", "float64"):
             fun = Timed(model, dtype)
             for method, make in presets.items():
-                # Small batches end sooner: they get more of them.
+                # Small batches take less time, so there are more of them.
                 count = iterations * (1 if batches[method] == 200 else 10)
                 found.setdefault((dtype, method), []).append(run(fun, make(), count * (batches[method] + 1) + 1))
     for (dtype, method), taken in found.items():
@@ -173,7 +173,7 @@ def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[R
 
 
 def mirror_step(d: int, repeats: int) -> dict[str, Any]:
-    """Seconds of the step and of scipy's omega on the same coordinates, by turns."""
+    """Seconds of the step and of scipy's wrightomega on the same coordinates, alternating."""
     rng = np.random.default_rng(0)
     box, penalty, eta = zm.methods.Box(0.0, 1.0), zm.methods.ElasticNet(0.1, 0.1), 2.0
     table: dict[str, Any] = {"d": d}
@@ -201,7 +201,7 @@ def mirror_step(d: int, repeats: int) -> dict[str, Any]:
 
 
 def compiled_loops(repeats: int, iterations: int) -> list[dict[str, Any]]:
-    """Microseconds of an iteration of zo_ada_expmd beside a function that takes none, in numpy alone and compiled."""
+    """Microseconds of an iteration of zo_ada_expmd with a function that takes none, in numpy and compiled."""
     table: list[dict[str, Any]] = []
     if (loops := kernels.found()) is None:
         return table
@@ -244,7 +244,7 @@ def _iteration(m: int, d: int, dtype: Any, iterations: int) -> float:
 
 
 def networks(given: argparse.Namespace) -> Iterator[tuple[str, Onnx]]:
-    """One of the paper's size, the bundled ones, and those that were asked for."""
+    """A LeNet of the paper's size, the bundled networks, and those of --model."""
     yield PAPER, Onnx(paper_lenet.content(), name=PAPER)
     yield RESNET, zm.onnx_classifier(models.path("resnet20"))
     yield LENET, zm.onnx_classifier(models.path("lenet"))
@@ -255,9 +255,9 @@ def networks(given: argparse.Namespace) -> Iterator[tuple[str, Onnx]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, nothing written")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, writes nothing")
     parser.add_argument("--model", type=Path, action="append", default=[], help="one more ONNX file")
-    parser.add_argument("--name", action="append", help="what to call it")
+    parser.add_argument("--name", action="append", help="the name of that file in the table")
     given = parser.parse_args()
     found, state = [], machine()
     for name, model in networks(given):
@@ -269,7 +269,7 @@ def main() -> None:
             aim = "" if row.limit is None else f"  (at most {row.limit:g})"
             print(
                 f"{row.model:22} {row.method:21} {row.dtype}  {row.rows_per_second:7,.0f} rows/s  "
-                f"{row.optimiser_microseconds:6,.0f} us beside {row.batch_milliseconds:7.2f} ms: "
+                f"{row.optimiser_microseconds:6,.0f} us per batch of {row.batch_milliseconds:7.2f} ms: overhead "
                 f"{row.overhead:.4f}, of processor time {row.processor_overhead:.4f}, "
                 f"of undisturbed iterations {row.iteration_overhead:.4f}{aim}",
                 flush=True,
@@ -278,7 +278,7 @@ def main() -> None:
             cost = {row.method: row.query_microseconds for row in rows if row.dtype == dtype}
             ours = cost.pop("recommended")
             parts = ", ".join(f"{ours / theirs:.2f} of {method}" for method, theirs in cost.items())
-            print(f"{name:22} recommended, {dtype}: {ours:.1f} us a query, {parts}", flush=True)
+            print(f"{name:22} recommended, {dtype}: {ours:.1f} us per query, {parts}", flush=True)
     step = mirror_step(100_000 if given.quick else 1_000_000, 3 if given.quick else 15)
     for dtype in ("float32", "float64"):
         print(f"mirror step, {step['d']:,} coordinates, {dtype}: {step[dtype]['ratio']:.3f} of wrightomega's time")

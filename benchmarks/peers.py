@@ -1,10 +1,10 @@
-"""Microseconds of the processor that an optimiser spends on itself per query, at d = 10,000.
+"""Measure the processor time of an optimiser itself per query, at d = 10,000.
 
-zo_ada_expmd (m = 200) in float32 and float64, the same method as anybody would write it with numpy, and three peers:
+zo_ada_expmd (m = 200) in float32 and float64, a direct numpy implementation of the same method, and three peers:
 NLopt's SBPLX (compiled, moves a few coordinates at a time), pycma with a diagonal covariance and nevergrad's
-OnePlusOne. All minimise |x - x*|^2 / 2 + l1 |x|_1 with ten entries in x*; the time inside the function does not
-count. The peers run in an environment of their own (see kit/peer_env.py). Counted is the cost of a query, not its
-worth.
+OnePlusOne. All minimise |x - x*|^2 / 2 + l1 |x|_1 with ten non-zero entries in x*; the time inside the function is
+not counted. The peers run in an environment of their own (see kit/peer_env.py). How much a query achieves is not
+measured here.
 
     python benchmarks/peers.py             writes results/peers.json
     python benchmarks/peers.py --quick     fewer queries, prints only
@@ -48,7 +48,7 @@ class Sparse:
         self.seconds, self.rows = 0.0, 0
 
     def __call__(self, points: Array) -> Array:
-        """One number a row."""
+        """One number per row."""
         before = time.process_time()
         squares: Array = np.einsum("ij,ij->i", points, points)
         values: Array = 0.5 * (squares - 2 * points[:, self.on] @ self.entries + 10)
@@ -65,7 +65,7 @@ def ours(fun: Sparse, x0: Array, iterations: int) -> None:
 
 
 def plain(fun: Sparse, x0: Array, iterations: int) -> None:
-    """The same method as its page is read: whole arrays, no thought of speed."""
+    """The same method written directly from its equations: whole arrays, not optimised."""
     rng = np.random.default_rng(0)
     x, alpha, d = x0, 1.0, x0.size
     nu = np.sqrt(2 * math.e * (2 * np.log(d) - 1) / BATCH) / d
@@ -82,7 +82,7 @@ def plain(fun: Sparse, x0: Array, iterations: int) -> None:
 
 
 def own(run: Callable[[Sparse, Array, int], None], dtype: Any, iterations: int, repeats: int) -> float:
-    """Microseconds per query outside the function, the median of some runs."""
+    """Microseconds per query outside the function, the median of several runs."""
     taken = []
     run(Sparse(dtype), np.zeros(D, dtype), 2)
     for _ in range(repeats):
@@ -95,7 +95,7 @@ def own(run: Callable[[Sparse, Array, int], None], dtype: Any, iterations: int, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer queries, nothing written")
+    parser.add_argument("--quick", action="store_true", help="fewer queries, writes nothing")
     quick = parser.parse_args().quick
     iterations, repeats = (10, 3) if quick else (50, 5)
     queries = iterations * (BATCH + 1) + 1
@@ -105,7 +105,7 @@ def main() -> None:
     cost["plain numpy, float64"] = own(plain, np.float64, iterations, repeats)
     script = Path(peer_env.__file__).with_name("peer_run.py")
     for peer in PEERS:
-        # The slow ones need fewer queries for a steady mean.
+        # Slow optimisers need fewer queries for a stable mean.
         budget = queries if peer == "SBPLX" else queries // 5
         runs = [
             peer_env.run(script, peer, "--d", str(D), "--budget", str(budget), "--seed", str(seed))

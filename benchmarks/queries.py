@@ -1,15 +1,15 @@
-"""How many queries the recommended method needs to match ZO-AdaExpMD, per image, on pertinent positives and negatives.
+"""Count the queries that the recommended method needs to match ZO-AdaExpMD on explanations, per image.
 
 ZO-AdaExpMD runs as in the paper (m = 200, T = 200: 40,200 queries and one for the end; l1 = l2 = 0.1; PN from the
-centre of [0, 1 - x0], PP from x0). Counted are the queries until the recommended method, with no setting at all,
-comes within 2 % of the objective that it ended with. Both are run to the same budget and compared at its end. Images
-are the first of each class of the MNIST test set from position 6,000 on, none of which was used to tune anything.
+centre of [0, 1 - x0], PP from x0). Counted are the queries until the recommended method, with default settings, comes
+within 2 % of ZO-AdaExpMD's final objective. Both run to the same budget and are compared at its end. Images are the
+first of each class of the MNIST test set from position 6,000 on; none was used for tuning.
 
-The photographs of CIFAR-10 with ResNet20 come from the reproduction of the paper, whose grid has both methods on them
-(hinge, l1 = l2 = 0.5); there F is known after every 201 queries, at first, and then after every 1,005.
+The CIFAR-10 photographs with ResNet20 come from the reproduction of the paper, whose grid has both methods (hinge,
+l1 = l2 = 0.5). There F is known after every 201 queries at first, and later after every 1,005.
 
     python benchmarks/queries.py --images 20     writes results/queries.json and docs/images/queries.png
-    python benchmarks/queries.py --study         runs nothing: adds what the reproduction has, and writes them again
+    python benchmarks/queries.py --study         runs nothing: adds the results of the reproduction
     python benchmarks/queries.py --quick         two images, prints only
 """
 
@@ -57,39 +57,39 @@ class Row:
     kind: str
     loss: str
     baseline: float
-    """F where ZO-AdaExpMD ended."""
+    """The final F of ZO-AdaExpMD."""
     queries: int | None
-    """Until F was within 2 % of that; None when it never was."""
+    """The queries until F was within 2 % of that; None if it never was."""
     final: float
-    """F where the recommended method ended, with as many queries."""
+    """The final F of the recommended method, after as many queries."""
     overhead: float | None
-    """CPU time outside the model, per query, against ZO-AdaExpMD's; None where it was not measured."""
+    """Processor time outside the model per query, relative to ZO-AdaExpMD's; None if not measured."""
     data: str = "MNIST"
 
     @property
     def case(self) -> tuple[str, str, str]:
-        """Which of CASES it belongs to."""
+        """The case, one of CASES."""
         return self.data, self.kind, self.loss
 
     @property
     def ratio(self) -> float:
-        """The final F against ZO-AdaExpMD's; 1 where both found that nothing is needed (F = 0)."""
+        """The final F relative to ZO-AdaExpMD's; 1 if both are 0 (nothing has to change)."""
         return self.final / self.baseline if max(self.final, self.baseline) > 1e-6 else 1.0
 
     @property
     def fraction(self) -> float:
-        """Of the 40,200 queries."""
+        """The queries as a fraction of 40,200."""
         return np.inf if self.queries is None else self.queries / (BUDGET - 1)
 
 
 class Timed:
-    """A function that knows how long it took."""
+    """A function that sums its own time."""
 
     def __init__(self, fun: Callable[[Array], Array]) -> None:
         self.fun, self.seconds = fun, 0.0
 
     def __call__(self, X: Array) -> Array:
-        """Ask, and add the time."""
+        """Values of the points, timed."""
         started = time.process_time()
         values = self.fun(X)
         self.seconds += time.process_time() - started
@@ -124,7 +124,7 @@ def compare(model: Any, x0: Array, image: int, kind: str, loss: str) -> Row:
 
 
 def studied(path: Path) -> Iterator[Row]:
-    """The rows of the images on which the study of the paper has run both methods."""
+    """The rows of the images on which the reproduction has run both methods."""
     plain = [run for run in read_study(path) if run.iterations == ITERATIONS and not run.repeat and run.upscale == 1]
     found = {(run.kind, run.image, run.algorithm): run for run in plain}
     after = QUERIES * np.array(steps(ITERATIONS))
@@ -137,7 +137,7 @@ def studied(path: Path) -> Iterator[Row]:
 
 
 def images(count: int) -> Iterator[tuple[int, Array]]:
-    """The same number of each class, as near as may be."""
+    """Nearly the same number of images of each class."""
     test = datasets.mnist("test")
     chosen = [np.flatnonzero(test.labels[6000:] == c) + 6000 for c in range(10)]
     for k in range(count):
@@ -179,7 +179,7 @@ def show(table: list[dict[str, Any]]) -> None:
 
 
 def draw(rows: list[Row], path: Path) -> None:
-    """Every image as a dot: queries against the part of the objective it ends with."""
+    """One dot per image: queries against the final objective, relative to ZO-AdaExpMD's."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 3.6), layout="constrained")
@@ -204,7 +204,7 @@ def draw(rows: list[Row], path: Path) -> None:
 
 
 def digits(count: int) -> list[Row]:
-    """All rows of so many digits."""
+    """All rows of `count` digits."""
     model, rows = zm.as_classifier(models.path("lenet")), []
     for i, x0 in images(count):
         rows += [compare(model, x0, i, kind, loss) for data, kind, loss in CASES if data == "MNIST"]
@@ -215,8 +215,10 @@ def digits(count: int) -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--images", type=int, default=20, help="how many test images (default 20)")
-    parser.add_argument("--study", action="store_true", help="the stored digits and the study's photographs, no runs")
-    parser.add_argument("--quick", action="store_true", help="two images, nothing is written")
+    parser.add_argument(
+        "--study", action="store_true", help="run nothing: stored digits and the reproduction's photographs"
+    )
+    parser.add_argument("--quick", action="store_true", help="two images, writes nothing")
     options = parser.parse_args()
     stored = json.loads(RESULTS.read_text()) if options.study else None
     rows = digits(2 if options.quick else options.images) if stored is None else [Row(**row) for row in stored["rows"]]

@@ -1,6 +1,6 @@
-"""The figures in README.md and on four pages, made of benchmarks/results: what was not measured cannot get in there.
+"""Write the figures of README.md and four pages of the documentation from benchmarks/results.
 
-python benchmarks/readme.py      writes them anew, after a benchmark
+Run it after a benchmark: python benchmarks/readme.py
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "docs" / "explain.md", ROOT / "docs" / "coming-from-alibi.md")
-"""Where the medians of the digits stand beside those of others."""
+"""Pages that compare our medians on the digits with those of other tools."""
 APPLICATIONS = ROOT / "docs" / "applications.md"
 METHOD = ROOT / "docs" / "method.md"
 BEGIN, END = "<!-- figures: {} -->\n", "<!-- end of figures -->\n"
@@ -44,7 +44,7 @@ def tables() -> list[Row]:
     least = {kind: min((line["valid"] for line in lines if line["kind"] == kind), default=0.0) for kind in ("PN", "PP")}
     count, rows = len({(line["data"], line["model"]) for line in lines}), min(line["rows"] for line in lines)
     kinds = ", ".join(dict.fromkeys(line["model"] for line in lines))
-    what = f"PN and PP of {rows} rows of tables for each of {count} models ({kinds})"
+    what = f"PN and PP of {rows} table rows for each of {count} models ({kinds})"
     fewest = f"valid: PN at least {least['PN']:.0%} of each, PP {least['PP']:.0%}"
     return [(what, "all valid" if min(least.values()) == 1 else fewest, "explain.py --tabular")]
 
@@ -53,31 +53,31 @@ def fewer() -> Row:
     cases = read("queries")["summary"]
     parts = sorted(case["median_fraction"] for case in cases if case["median_fraction"] is not None)
     reached, all_ = sum(case["reached"] for case in cases), sum(case["images"] for case in cases)
-    what = "queries of the recommended method to the end that ZO-AdaExpMD reaches with 40,200, of explanations"
-    return what, f"{parts[0]:.1%} to {parts[-1]:.1%} in the median; {reached} of {all_} got there", "queries.py"
+    what = "explanations: queries of the recommended method to come within 2 % of the final F of ZO-AdaExpMD"
+    measured = f"medians: {parts[0]:.1%} to {parts[-1]:.1%} of its 40,200; reached in {reached} of {all_} runs"
+    return what, measured, "queries.py"
 
 
 def beside() -> Row:
     cases = read("synthetic")["cases"]
     ahead = sum(all(_at_or_below(case["ends"]["zomirror"], end) for end in case["ends"].values()) for case in cases)
-    what = (
-        "F after 20,000 queries beside ten other optimisers, two problems of 100 to 10,000 coordinates, noise or none"
-    )
-    return what, f"at or below every one in {ahead} of {len(cases)} cases", "synthetic.py"
+    what = "F after 20,000 queries against ten other optimisers: two problems, d = 100 to 10,000, with or without noise"
+    return what, f"lowest, or equal to the lowest, in {ahead} of {len(cases)} cases", "synthetic.py"
 
 
 def _at_or_below(ours: dict[str, Any], other: dict[str, Any]) -> bool:
-    """To nine digits; what ended with nothing finite is above."""
+    """Compared to nine digits; a run without a finite end counts as higher."""
     return not other.get("final") or bool(ours["final"] <= other["final"] * (1 + 1e-9))
 
 
 def growth() -> Row:
-    found = {(line["d"], line["method"]): line["median"] for line in read("scaling")["table"]}
+    lines = read("scaling")["table"]
+    found = {(line["d"], line["method"]): line["median"] for line in lines}
     few, many = 100, 100_000
     measured = f"{found[few, 'AdaExpMD']:,} and {found[many, 'AdaExpMD']:,}"
-    missed = next(d for d in sorted(d for d, _ in found) if found[d, "PSGD"] is None)
-    what = f"queries of ZO-AdaExpMD that close 90 % of the gap, ten of {few} and of {many:,} features in use"
-    return what, f"{measured} (ZO-PSGD: not with 20,000 from d = {missed:,} on)", "scaling.py"
+    missed = min((line for line in lines if line["method"] == "PSGD" and line["median"] is None), key=lambda x: x["d"])
+    what = f"queries of ZO-AdaExpMD to close 90 % of the gap at d = {few} and d = {many:,}, ten features relevant"
+    return what, f"{measured} (ZO-PSGD at d = {missed['d']:,}: more than {missed['cap']:,})", "scaling.py"
 
 
 def attacks() -> Row:
@@ -88,29 +88,27 @@ def attacks() -> Row:
         f"{ours['success']:.0%} of {ours['images']}; l1 {ours['l1']:.1f} with {ours['queries']:,.0f} queries "
         f"({nearest['attack']}: {nearest['l1']:.1f} with {nearest['queries']:,.0f})"
     )
-    return "sparse attacks on the LeNet, medians", measured, "attack.py"
+    return "sparse attacks on the bundled LeNet: success, medians", measured, "attack.py"
 
 
 def kills() -> Row:
     lines = read("chaos")["results"].values()
     runs, killed = sum(line["runs"] for line in lines), sum(line["kills"] for line in lines)
     equal, prefix = (sum(line[name] for line in lines) for name in ("equal", "prefix"))
-    measured = (
-        f"{equal} of {runs} runs ended bit for bit the same, {prefix} as a prefix: no more was allowed to be sent"
-    )
-    return f"{killed} kills (SIGKILL) at random moments", measured, "chaos.py"
+    measured = f"{equal} of {runs} runs ended bit for bit the same; {prefix} were cut short by `max_sent`, at a prefix"
+    return f"{killed:,} kills (SIGKILL) at random moments", measured, "chaos.py"
 
 
 def workers() -> Row:
     ratio = read("throughput")["ratio"]
-    return "the same runs on two workers instead of one", f"{ratio:.2f} times as fast", "throughput.py"
+    return "throughput of two workers, against one", f"{ratio:.2f} times", "throughput.py"
 
 
 def figures() -> list[Row]:
-    """Every row, of the results as they stand."""
+    """Every row of the table, from the stored results."""
     return [
-        ("pertinent negatives of 100 MNIST digits, bundled LeNet", digits("PN"), "explain.py"),
-        ("pertinent positives of the same", digits("PP"), "explain.py"),
+        ("pertinent negatives of 100 MNIST digits on the bundled LeNet", digits("PN"), "explain.py"),
+        ("pertinent positives of the same digits", digits("PP"), "explain.py"),
         *tables(),
         fewer(),
         beside(),
@@ -126,12 +124,12 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def table() -> str:
-    """The rows in Markdown."""
+    """The table of the README in Markdown."""
     return markdown(HEAD, ((what, measured, f"`{script}`") for what, measured, script in figures()))
 
 
 def attack_table(model: str) -> str:
-    """Every attack on a network; what was not measured, or never succeeded, stays empty."""
+    """Every attack on a network; cells without a measurement or a success stay empty."""
     columns = {"l1": ".1f", "l2": ".2f", "changed": ",.0f", "queries": ",.0f", "first": ",.0f"}
     rows = [
         [line["attack"], str(line["images"]), f"{line['success']:.0%}"]
@@ -160,7 +158,7 @@ def photograph_table() -> str:
 
 
 def synthetic_table() -> str:
-    """Where 20,000 queries end on each synthetic problem, by some of the methods and the best of the rest."""
+    """F after 20,000 queries on each synthetic problem: five methods, and the best of the others."""
     shown = ("zomirror", "ZO-AdaExpMD (m = 50)", "coordinate descent, prox", "finite-difference FISTA", "ZO-PSGD")
     rows = []
     for case in read("synthetic")["cases"]:
@@ -173,7 +171,7 @@ def synthetic_table() -> str:
 
 
 def variation_table() -> str:
-    """PN of the digits as they are by default, and under each variation."""
+    """Medians of the digits' PNs with the default settings and with each variation."""
     results = read("explain")
     usual = next(line for line in results["digits"]["medians"] if line["kind"] == "PN") | {"options": {}}
     rows = []
@@ -185,20 +183,20 @@ def variation_table() -> str:
 
 
 def put(text: str, name: str = "benchmarks/readme.py", content: Callable[[], str] = table) -> str:
-    """A page with the table of that name as it is now."""
+    """The page with its table `name` replaced by `content()`."""
     before, rest = text.split(BEGIN.format(name))
     return before + BEGIN.format(name) + "\n" + content() + "\n" + END + rest.split(END, 1)[1]
 
 
 def applied(text: str) -> str:
-    """The page of the applications with its tables as they are now."""
+    """The page of the applications with its tables replaced."""
     for model in ("lenet", "resnet20"):
         text = put(text, f"attacks on {model}", partial(attack_table, model))
     return put(text, "photographs", photograph_table)
 
 
 def beside_others(text: str) -> str:
-    """A page with our two lines of its table as they are now, and its table of variations if it has one."""
+    """The page with our two rows replaced, and its table of variations if it has one."""
     for line in read("explain")["digits"]["medians"]:
         start, count = f"| zomirror | {line['kind']} |", len(read("explain")["digits"]["rows"]) // 2
         now = (

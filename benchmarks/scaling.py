@@ -1,12 +1,12 @@
-"""How queries grow with the dimension: mirror descent with the entropy map against projected gradient descent.
+"""Measure how queries grow with the dimension: entropy mirror descent against projected gradient descent.
 
-f(x) = |x - x*|^2 / 2 with ten non-zero entries +-1 in x*, l1 = 0.02, x_1 = 0, m = 50 directions a batch. Counted are
-the queries until 90 % of the gap F(x_1) - min F is closed (median of three seeds); "best eta" is the one of a
-geometric grid that needs fewest queries on the first seed, and "not in n" that none of them arrived within n.
+f(x) = |x - x*|^2 / 2 with ten non-zero entries +-1 in x*, l1 = 0.02, x_1 = 0, m = 50 directions per batch. Counted are
+the queries until 90 % of the gap F(x_1) - min F is closed (median of three seeds). "best eta" is the one of a geometric
+grid that needs the fewest queries on the first seed; "not in n" means that none of them succeeded within n queries.
 
-PSGD stands here twice. The paper's radius nu = 1/sqrt(m d) adds nu |u|^2 / 2 ~ sqrt(d/m) / 2 to every difference,
-noise that does not fade near the solution, so that its best eta and its queries grow like d^2. With a radius so
-small that this vanishes (which an f without noise allows) they grow like d.
+PSGD has two columns. The paper's radius nu = 1/sqrt(m d) adds nu |u|^2 / 2 ~ sqrt(d/m) / 2 to every difference, noise
+that does not fade near the solution, so its best eta and its queries grow like d^2. With a radius so small that this
+vanishes (possible if f has no noise) they grow like d.
 
     python benchmarks/scaling.py            d = 100 .. 100,000; writes results/scaling.json and the picture
     python benchmarks/scaling.py --quick    d = 100 and 1,000; prints the table only
@@ -34,19 +34,19 @@ PICTURE = ROOT / "docs" / "images" / "scaling.png"
 L1, BATCH, SPARSITY, CLOSED, SEEDS = 0.02, 50, 10, 0.9, (0, 1, 2)
 QUICK, FULL = (100, 1_000), (100, 1_000, 10_000, 100_000)
 CAP = {100: 20_000, 1_000: 50_000, 10_000: 100_000, 100_000: 20_000}
-"""Where the search ends. Every batch costs O(m d), so the largest d is given fewest queries."""
+"""The cap on queries. Every batch costs O(m d), so the largest d has the smallest cap."""
 SMALL_RADIUS = 1e-6
 
 
 @dataclass(frozen=True)
 class Sparse:
-    """f(x) = |x - x*|^2 / 2, and what is known of it."""
+    """f(x) = |x - x*|^2 / 2, its minimum and its target."""
 
     solution: NDArray[np.float64]
 
     @classmethod
     def draw(cls, d: int, seed: int) -> Sparse:
-        """One of the problems in d dimensions."""
+        """A random problem in d dimensions."""
         rng = np.random.default_rng([d, seed])
         solution = np.zeros(d)
         solution[rng.choice(d, SPARSITY, replace=False)] = rng.choice([-1.0, 1.0], SPARSITY)
@@ -61,7 +61,7 @@ class Sparse:
 
     @property
     def target(self) -> float:
-        """F after 90 % of the way from x = 0 to the minimum, which soft thresholding gives."""
+        """F when 90 % of the gap between x = 0 and the minimum (by soft thresholding) is closed."""
         best = np.sign(self.solution) * np.maximum(np.abs(self.solution) - L1, 0)
         start = float(self(np.zeros((1, best.size)))[0])
         least = float(self(best[None])[0]) + L1 * float(np.abs(best).sum())
@@ -80,13 +80,13 @@ class Entry:
 
     @property
     def median(self) -> float | None:
-        """Of the seeds; None when the median run did not get there."""
+        """The median over the seeds; None if the median run did not succeed."""
         counts = statistics.median(math.inf if q is None else q for q in self.queries)
         return counts if math.isfinite(counts) else None
 
 
 def queries_needed(method: zm.methods.MirrorDescent, d: int, seed: int, cap: int) -> int | None:
-    """How many queries the method uses to close 90 % of the gap; None when `cap` do not suffice."""
+    """The queries to close 90 % of the gap; None if `cap` do not suffice."""
     f = Sparse.draw(d, seed)
     start = float(f(np.zeros((1, d)))[0])
 
@@ -99,7 +99,7 @@ def queries_needed(method: zm.methods.MirrorDescent, d: int, seed: int, cap: int
 
 
 def adaptive(d: int, seeds: tuple[int, ...] = SEEDS, cap: int = 20_000) -> Entry:
-    """ZO-AdaExpMD, which has nothing to tune."""
+    """ZO-AdaExpMD, which has no step size to tune."""
     return Entry(d, "AdaExpMD", None, cap, [queries_needed(zm.methods.zo_ada_expmd(BATCH), d, s, cap) for s in seeds])
 
 
@@ -111,10 +111,10 @@ def tuned(
     cap: int,
     seeds: tuple[int, ...] = SEEDS,
 ) -> Entry:
-    """The method at the eta that needs fewest queries on the first seed."""
+    """The method at the eta that needs the fewest queries on the first seed."""
     best, least = None, cap
     for eta in etas:
-        # An eta that is no better than the best so far need not run longer than that one did.
+        # No eta runs longer than the best one so far.
         found = queries_needed(make(eta, BATCH), d, seeds[0], least)
         if found is not None and (best is None or found < least):
             best, least = eta, found
@@ -126,8 +126,8 @@ def tuned(
 def rows(d: int) -> list[Entry]:
     """The four cells of one dimension."""
     cap = CAP[d]
-    # Stability of PSGD asks for eta of the order of the estimator's variance, 1 + d/m; the paper's radius for up to
-    # its square. Where a run takes minutes the grid is coarser.
+    # PSGD is stable for eta of the order of the estimator's variance, 1 + d/m; with the paper's radius, of up to its
+    # square. If a run takes minutes, the grid is coarser.
     stable = 1 + d / BATCH
     coarse = 1 if d < 10_000 else 2 if d < 100_000 else 4
     small = [stable * 2.0 ** (k / 2) for k in range(-4, 4)]
@@ -141,7 +141,7 @@ def rows(d: int) -> list[Entry]:
 
 
 def shown(entry: Entry) -> str:
-    """`15,708 (eta 30)`, or that the cap did not suffice."""
+    """`15,708 (eta 30)`, or `not in <cap>`."""
     count = f"not in {entry.cap:,}" if entry.median is None else f"{entry.median:,.0f}"
     return count if entry.eta is None or entry.median is None else f"{count} (eta {entry.eta:.3g})"
 
@@ -151,7 +151,7 @@ def show(d: int, entries: list[Entry]) -> None:
 
 
 def store(entries: list[Entry], path: Path) -> None:
-    """The numbers behind the table, readable by the next run."""
+    """Store the numbers of the table for later runs."""
     setting = {"l1": L1, "batch_size": BATCH, "sparsity": SPARSITY, "closed": CLOSED, "seeds": SEEDS}
     table = [asdict(entry) | {"median": entry.median} for entry in entries]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,12 +159,12 @@ def store(entries: list[Entry], path: Path) -> None:
 
 
 def draw(entries: list[Entry], path: Path) -> None:
-    """Queries against d, both axes logarithmic; an arrow stands where a method did not arrive within its cap."""
+    """Queries against d, both axes logarithmic; an arrow marks a method that did not succeed within its cap."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.subplots()
-    # Okabe and Ito's colours, told apart by marker and line as well.
+    # Okabe and Ito's colours, which the colour-blind can tell apart; markers and lines differ as well.
     styles = {
         "AdaExpMD": ("#0072B2", "o", "-", "AdaExpMD (nothing to tune)"),
         "ExpMD": ("#E69F00", "s", "--", "ExpMD (best eta)"),
@@ -197,7 +197,7 @@ def draw(entries: list[Entry], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="d = 100 and 1,000 only, nothing written")
+    parser.add_argument("--quick", action="store_true", help="d = 100 and 1,000 only, writes nothing")
     quick = parser.parse_args().quick
     names = ("AdaExpMD", "ExpMD (best eta)", "PSGD (best eta)", "PSGD (best eta, nu = 1e-6)")
     print(f"{'d':>9}  " + "  ".join(f"{name:>22}" for name in names))

@@ -1,14 +1,15 @@
-"""Two composite problems at d = 100, 1,000 and 10,000, with and without noise: where 20,000 queries end.
+"""Compare F after 20,000 queries on two problems at d = 100, 1,000 and 10,000, with and without noise.
 
-The sparse quadratic and the nonconvex sigmoid loss of a sparse linear model (200 rows), both begun at 0 without bounds,
-F = f + l1 |x|_1, noise of 0 or 1e-3 on every value. zomirror is one call with nothing but the budget, and the median
-of eleven seeds; ZO-AdaExpMD (m = 50) stands beside it. The others are in kit/synthetic_run.py: released packages from
-an environment of their own (see kit/peer_env.py), and three written there, two of which are given the best of three
-step sizes in hindsight. What counts is F without the noise at the point that comes back. A peer has 30 seconds of
-the processor for a run; what it has reached then counts. COBYQA's model of d^2 numbers is not asked for at d = 10,000.
+The sparse quadratic and the nonconvex sigmoid loss of a sparse linear model (200 rows), both started at 0 without
+bounds, F = f + l1 |x|_1, noise of 0 or 1e-3 on every value. zomirror is one call with nothing but the budget, and
+ZO-AdaExpMD has m = 50; both are medians of eleven seeds. The others are in kit/synthetic_run.py: released packages in
+an environment of their own (see kit/peer_env.py), and three methods written there, two of which have the best of
+three step sizes in hindsight. Compared is F without the noise at the returned point. A peer has 30 seconds of
+processor time per run, and its result at that time counts. COBYQA's model has d^2 numbers, so it is left out at d =
+10,000.
 
     python benchmarks/synthetic.py             writes results/synthetic.json
-    python benchmarks/synthetic.py --own       zomirror alone, beside the peers' stored figures
+    python benchmarks/synthetic.py --own       zomirror alone, with the stored figures of the peers
     python benchmarks/synthetic.py --quick     d = 100, fewer queries, no environment to install: prints only
 """
 
@@ -41,7 +42,7 @@ CASES = [(name, d, noise) for d in (100, 1_000, 10_000) for name in PROBLEMS for
 
 
 def ours(problem: Synthetic, noise: float, budget: int, method: Any) -> Row:
-    """The median end of some runs, and the processor's time beside the function."""
+    """The median final F of the runs, and the processor time outside the function."""
     finals, own, nonzero = [], [], []
     for seed in range(SEEDS):
         rng, inside = np.random.default_rng(seed), [0.0]
@@ -79,7 +80,7 @@ def peer(method: str, name: str, d: int, noise: float) -> Row:
 
 
 def stored() -> dict[str, dict[str, Row]]:
-    """What an earlier call has written, by case."""
+    """Stored results, by case."""
     path = RESULTS / "synthetic.json"
     if not path.is_file():
         return {}
@@ -90,15 +91,15 @@ def show(case: str, least: float | None, ends: dict[str, Row]) -> None:
     known = "" if least is None else f"   (the minimum is {least:.5f})"
     print(f"{case}{known}")
     for name, row in sorted(ends.items(), key=lambda item: item[1].get("final") or np.inf):
-        note = "" if row.get("stopped") != "time" else f"   after {row['queries']:,} queries: out of time"
+        note = "" if row.get("stopped") != "time" else f"   after {row['queries']:,} queries: time limit reached"
         end = f"{row['final']:.5f}{note}" if row.get("final") else row.get("missing", "nothing finite")
         print(f"    {name:26} {end}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--own", action="store_true", help="zomirror alone, beside the stored figures of the peers")
-    parser.add_argument("--quick", action="store_true", help="d = 100 and fewer queries, nothing written")
+    parser.add_argument("--own", action="store_true", help="zomirror alone, with the stored figures of the peers")
+    parser.add_argument("--quick", action="store_true", help="d = 100 and fewer queries, writes nothing")
     given = parser.parse_args()
     state, before, cases = machine(), stored(), []
     for name, d, noise in [case for case in CASES if not given.quick or case[1] == 100]:

@@ -1,12 +1,11 @@
-"""Runs of the paper's experiments in one process and in two: how much faster a study gets.
+"""Measure the throughput of the paper's experiments: two processes against one, joint batches against single.
 
-MNIST pertinent negatives and positives with the bundled LeNet, 40,201 queries each, by the runner that
-`zomirror reproduce` uses: every run durable, its outcome on the disk. Both times are those of a whole call, the start
-of the processes included (half a second, which a study of seconds would notice). The outcomes must be the same.
+MNIST pertinent negatives and positives with the bundled LeNet, 40,201 queries each, by the runner of
+`zomirror reproduce`: every run is durable and its outcome is on the disk. Both times are those of a whole call,
+including the start of the processes (half a second). The outcomes must be the same.
 
-Then runs of zo_ada_expmd and of the recommended method in one process, one after the other and eight side by side
-(`lockstep`), whose batches the model sees as one: the LeNet as it is, and as if it were far away, each call waiting
-2 ms more.
+Then runs of zo_ada_expmd and of the recommended method in one process, one at a time and eight at a time (`lockstep`),
+whose batches the model evaluates as one: with the LeNet as it is, and with 2 ms added to each call.
 
     python benchmarks/throughput.py             ninety-six runs; writes results/throughput.json
     python benchmarks/throughput.py --quick     twelve shorter ones, prints only
@@ -38,11 +37,11 @@ from zomirror.paper.store import Store
 
 AIM = 1.7
 EIGHT = 8
-"""Runs side by side."""
+"""Runs at a time in joint batches."""
 
 
 def tasks(count: int, iterations: int) -> list[Task]:
-    """As many runs of zo_ada_expmd."""
+    """`count` runs of zo_ada_expmd."""
     model = network("mnist")
     cases = [(image, kind) for image in range(count // 2) for kind in ("PN", "PP")]
     return [
@@ -52,7 +51,7 @@ def tasks(count: int, iterations: int) -> list[Task]:
 
 
 def seconds(todo: list[Task], workers: int, folder: Path) -> float:
-    """Of the whole call."""
+    """Seconds of the whole call."""
     before = time.perf_counter()
     done = run(todo, folder, workers=workers)
     if done.computed != len(todo):
@@ -61,7 +60,7 @@ def seconds(todo: list[Task], workers: int, folder: Path) -> float:
 
 
 def side_by_side(count: int, iterations: int) -> list[dict[str, Any]]:
-    """Seconds with one run at a time and with eight, and the rows that a call of the model has."""
+    """Seconds with one run at a time and with eight, and the rows per call of the model."""
     table = []
     real = pictures.opened(network("mnist").path)
     for algorithm in ("adaexpmd", "recommended"):
@@ -75,7 +74,7 @@ def side_by_side(count: int, iterations: int) -> list[dict[str, Any]]:
                     time.sleep(wait)
                     return real(batch)
 
-                # A run that waits takes long enough with fewer iterations.
+                # With the added wait, fewer iterations take long enough.
                 todo = [replace(task, algorithm=algorithm) for task in tasks(count, iterations // (5 if wait else 1))]
                 asked = patch.object(runner, "opened", return_value=model)
                 with tempfile.TemporaryDirectory() as folder, asked:
@@ -86,7 +85,7 @@ def side_by_side(count: int, iterations: int) -> list[dict[str, Any]]:
             row = {"algorithm": algorithm, "wait_milliseconds": 1e3 * wait, "rows": few, "rows_together": many}
             table.append(row | {"ratio": alone / together})
             print(
-                f"{algorithm}, {1e3 * wait:g} ms a call more: {few:.0f} rows a call alone, {many:.0f} side by side: "
+                f"{algorithm}, {1e3 * wait:g} ms added per call: {few:.0f} rows per call alone, {many:.0f} jointly: "
                 f"{alone / together:.2f} times the throughput",
                 flush=True,
             )
@@ -95,7 +94,7 @@ def side_by_side(count: int, iterations: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, nothing written")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, writes nothing")
     quick = parser.parse_args().quick
     count, iterations = (12, 40) if quick else (96, 200)
     todo, state = tasks(count, iterations), machine()
@@ -110,7 +109,7 @@ def main() -> None:
                 raise SystemExit(f"the outcomes of {task.key} differ")
     ratio = alone / both
     print(f"{count} runs: {alone:.1f} s in one process, {both:.1f} s in two: {ratio:.2f} times the throughput")
-    print(f"(at least {AIM} on two cores; here {len(os.sched_getaffinity(0))})")
+    print(f"(aim: at least {AIM} on two cores; this machine has {len(os.sched_getaffinity(0))})")
     lockstep = side_by_side(*((8, 10) if quick else (16, 100)))
     if not quick:
         found = {"runs": count, "queries_each": 201 * iterations + 1, "one_seconds": alone, "two_seconds": both}

@@ -1,13 +1,13 @@
-"""What lies between a search and its model: workers, a cluster, pipes and HTTP, in rows per second.
+"""Measure what workers, pipes and HTTP cost between a search and its model, in rows per second.
 
     python benchmarks/workers.py [--quick] [--model RESNET20.onnx]
 
-- Explanations of bundled digits by one process and by two loky workers, their start included; bits compared. Read
-  the turn in which other processes had the least of the machine.
-- What a unit costs on its way to a worker and back.
-- Rows a second of the LeNet asked in this process, as a program over pipes, and from a real KServe server on this
-  machine (when .venv-kserve is there), in batches of the size of an iteration.
-- Rows a second of a larger network in this process (--model), from which the time of a large study follows.
+- Explanations of bundled digits by one process and by two loky workers, including their start; the bits are compared.
+  The turn in which other processes used the least of the machine counts.
+- The time of an empty unit to a worker and back.
+- Rows per second of the LeNet in this process, as a program over pipes, and from a real KServe server on this machine
+  (if .venv-kserve is there), in batches of the size of an iteration.
+- Rows per second of a larger network in this process (--model), from which the time of a large study follows.
 
 Writes results/workers.json.
 """
@@ -72,7 +72,7 @@ def processor() -> tuple[float, float]:
 
 
 def wait_for_quiet(most: float = 60.0) -> None:
-    """Wait, for a minute at most, until others leave the machine alone for two seconds."""
+    """Wait, for at most a minute, until other processes are idle for two seconds."""
     until = time.monotonic() + most
     while time.monotonic() < until:
         own, busy = processor()
@@ -83,7 +83,7 @@ def wait_for_quiet(most: float = 60.0) -> None:
 
 
 def explanations(count: int, budget: int, rounds: int) -> dict[str, Any]:
-    """The same digits, by one process and by two, until a turn is undisturbed; the least disturbed one counts."""
+    """The same digits by one process and by two, repeated until undisturbed; the least disturbed turn counts."""
     images = digits().images[:count].reshape(-1, 1, 28, 28).astype(np.float32) / 255
     model = zm.onnx_classifier(LENET)
 
@@ -101,7 +101,7 @@ def explanations(count: int, budget: int, rounds: int) -> dict[str, Any]:
         others = (busy_after - busy - own_after + own) / ((one + two) * (os.cpu_count() or 1))
         turn = {"seconds_1": one, "seconds_2": two, "speedup": one / two, "others": others}
         turns.append(turn | {"processor_1": between - own, "processor_2": own_after - between})
-        print(f"  one process {one:.1f} s, two workers {two:.1f} s: {one / two:.2f}; others had {others:.0%}")
+        print(f"  one process {one:.1f} s, two workers {two:.1f} s: {one / two:.2f}; other processes used {others:.0%}")
     best = min(turns, key=lambda turn: turn["others"])
     return best | {
         "explanations": len(alone),
@@ -116,7 +116,7 @@ def nothing(task: int) -> int:
 
 
 def units(rounds: int) -> dict[str, float]:
-    """Seconds to start two workers, and for one unit that does nothing."""
+    """Seconds to start two workers, and for one empty unit."""
     with Team(2) as team:
         start, _ = timed(lambda: list(team.spread(nothing, range(2))))
         each, _ = timed(lambda: list(team.spread(nothing, range(rounds))))
@@ -124,7 +124,7 @@ def units(rounds: int) -> dict[str, float]:
 
 
 def rate(model: Callable[[Any], Any], shape: tuple[int, ...], seconds: float, rows: int = ROWS) -> float:
-    """Rows a second, in batches as an iteration asks them; the best of several looks at a shared machine."""
+    """Rows per second in batches of one iteration; the best of several measurements, as the machine is shared."""
     batch = np.random.default_rng(0).random((rows, *shape), dtype=np.float32)
     model(batch)
     best, until = 0.0, time.perf_counter() + seconds
@@ -161,7 +161,7 @@ def kserve() -> Any:
 
 
 def rates(seconds: float) -> dict[str, float]:
-    """The LeNet, near and far."""
+    """Rows per second of the LeNet in this process, over pipes and over HTTP."""
     shape = (1, 28, 28)
     found = {"in this process": rate(zm.onnx_classifier(LENET), shape, seconds)}
     with zm.command_classifier([sys.executable, "-c", SERVER, str(LENET)]) as program:

@@ -1,4 +1,4 @@
-"""Attack the bundled network on bundled digits: how few pixels make it see another one.
+"""Attack the bundled network on bundled digits: change few pixels so that it sees another digit.
 
 python examples/attack_digits.py [--digits 6] [--out attack_digits.png]
 """

@@ -1,8 +1,8 @@
-"""The demonstration: a sparse problem in 10,000 dimensions, and ten digits explained.
+"""Solve a sparse problem in 10,000 dimensions with three methods, and explain ten digits.
 
     make demo            or: python examples/demo.py [--out DIRECTORY]
 
-Needs nothing but the package: the network and the digits come with it.
+Only the package is needed: the network and the digits are bundled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DIGITS = range(0, 20, 2)
 
 
 def sparse_problem(console: Console, out: Path) -> Path:
-    """f(x) = |x - x*|^2 / 2 with ten non-zero entries in x*: what each method reaches with the same queries."""
+    """f(x) = |x - x*|^2 / 2 with ten non-zero entries in x*: F of each method after the same number of queries."""
     rng = np.random.default_rng(0)
     x_star = np.zeros(D)
     x_star[rng.choice(D, 10, replace=False)] = rng.choice([-1.0, 1.0], 10)
@@ -65,10 +65,10 @@ def sparse_problem(console: Console, out: Path) -> Path:
 
 
 def explained_digits(console: Console, out: Path) -> tuple[Path, Path]:
-    """Ten digits: what alone keeps the class (PP), and what must be absent for it (PN)."""
+    """Ten digits: the part that alone keeps the class (PP), and what must be absent (PN)."""
     digits = datasets.digits()
     inputs = [(digits.images[i].astype(np.float32) / np.float32(255))[None] for i in DIGITS]
-    table = Table(title="Ten digits, explained by asking the network only")
+    table = Table(title="Ten digits, explained from the network's outputs")
     for name in ("digit", "kind", "becomes", "valid", "pixels", "l1", "l2", "queries", "seconds"):
         table.add_column(name, justify="left" if name == "kind" else "right")
     found: list[zm.Explanation] = []

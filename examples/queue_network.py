@@ -1,8 +1,8 @@
-"""A simulator that knows nothing of zomirror: orders pass five stages of 200 stations each, first come, first served.
+"""Simulate a queueing network, without zomirror: orders pass five stages of 200 stations, first come, first served.
 
-Reads settings from standard input, a line of 1,000 numbers each, and prints the mean time that an order spends in the
-network. Number i is the extra capacity of station i, 1 being three times what it has. All zeros is the network of
-today, in which a few stations are too slow for what is sent to them. The same orders come every time.
+Reads settings from standard input, 1,000 numbers per line, and prints for each the mean time that an order spends in
+the network. Number i is the extra capacity of station i; 1 adds three times its present capacity. All zeros is the
+present network, in which eight stations are too slow for their load. The same orders arrive every time.
 
     python queue_network.py SEED ORDERS
 """
@@ -18,7 +18,7 @@ BOTTLENECKS = 8
 
 
 class Network:
-    """Orders with their routes and the work that they bring, all drawn once."""
+    """Orders with their routes and service times, all drawn once."""
 
     def __init__(self, seed: int, orders: int) -> None:
         rng = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ class Network:
         for stage, route in enumerate(self.routes):
             order = np.lexsort((at, route))
             busy = (self.work[stage] / speed[route])[order]
-            # One line for each station, one behind the other on one axis: whoever comes first is served first.
+            # The stations' queues follow one another on one time axis, so one cumulative sum serves them all in order.
             begin = at[order] + far * (route[order] - stage * STATIONS)
             worked = np.cumsum(busy)
             done = worked + np.maximum.accumulate(begin - worked + busy)

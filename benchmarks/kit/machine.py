@@ -1,4 +1,4 @@
-"""The machine that a benchmark ran on, and the file that its numbers go into."""
+"""Describe the machine of a benchmark, and store its numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 
 def machine() -> dict[str, Any]:
-    """What a reader needs to know to compare: processor, memory, versions, and how busy the machine was."""
+    """Processor, memory, versions and load of this machine."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -41,7 +41,7 @@ def store(name: str, document: dict[str, Any]) -> Path:
 
 
 def _processor() -> str:
-    """The name that the kernel knows; platform has none on Linux."""
+    """The processor's name from the kernel; `platform` has none on Linux."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The page of the benchmarks, from results/*.json: docs/benchmarks.md and docs/images/speed.png. It measures nothing.
+"""Write docs/benchmarks.md and docs/images/speed.png from results/*.json; nothing is measured here.
 
 python benchmarks/kit/page.py
 """
@@ -13,36 +13,36 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE, PICTURE = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "images" / "speed.png"
-# Okabe and Ito's colours, told apart by marker and hatch as well.
+# Okabe and Ito's colours, which the colour-blind can tell apart; markers and hatches differ as well.
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#999999"
 HEAD = """# Speed and memory
 
-The optimiser should be invisible beside the black box. `make bench` measures whether it is, on your machine, and makes
-this page of the numbers in `benchmarks/results`; `make bench QUICK=1` takes minutes and writes nothing. The load
-average beside each table says how busy the machine was: on a busy one all of this is dearer than it need be.
+How much time and memory the optimiser takes beside the black box. `make bench` measures it on your machine and writes
+this page from the numbers in `benchmarks/results`; `make bench QUICK=1` takes minutes and writes nothing. Each table
+gives the load average of the machine: on a busy machine all numbers are higher.
 
 ![Four pictures: overhead beside networks, cost per query and coordinate, memory, cost against peers](images/speed.png)
 """
-LOOPS = """`pip install` compiles the inner loops (`_kernels.c`) where it finds a C compiler and the headers of Python,
-and does without where it does not. They make and add up random signs without an array of signs, draw and mend the
-groups of the recommended method, and take a mirror step in one pass, with an exp and a log made of operations that
-IEEE 754 rounds in one way. So numpy gives the same numbers bit for bit, which the tests compare, and a run may begin
-with them and go on without. `ZOMIRROR_KERNELS=0` in the environment does without them, when it installs and when it
-runs; `zomirror.kernels.compiled` is None then. An iteration of `zo_ada_expmd` beside a function that takes no time, in
-one run (`overhead.py`):
+LOOPS = """`pip install` compiles the inner loops (`numerics/_kernels.c`) if it finds a C compiler and Python's
+headers; otherwise numpy does the same work. The loops generate and sum random signs without storing them, draw and
+correct the groups of the recommended method, and take a mirror step in one pass. Their exp and log use only
+operations that IEEE 754 rounds in one way, so numpy gives the same numbers bit for bit. The tests compare the two,
+and a run may start with the compiled loops and continue without them. `ZOMIRROR_KERNELS=0` in the environment turns
+them off, at installation and at run time; `zomirror.numerics.kernels.compiled` is then None. The table gives the time
+of one iteration of `zo_ada_expmd` with a function that takes no time (`overhead.py`):
 """
 NARROW = """## What is rounded where
 
-A float32 starting point keeps the run in float32: the points that are asked, the directions, the gradient and the
-iterates. Numbers that many roundings would spoil are kept in float64 all the same: the values of the function and their
-differences, the norms and the penalty (sums over all coordinates), the step size and F. The gradient is a sum of m
-signed differences in the type of x: its error is below $m \\varepsilon \\sum_j |w_j|$, far below the noise of an
-estimate from m directions. The tests hold each of these to its bound.
+If x0 is float32, the run is in float32: the queried points, the directions, the gradient and the iterates. Numbers
+that would suffer from many roundings stay in float64: the values of the function and their differences, the norms and
+the penalty (sums over all coordinates), the step size and F. The gradient is a sum of m signed differences in the
+type of x. Its error is below $m \\varepsilon \\sum_j |w_j|$, far below the noise of an estimate from m directions.
+The tests check each of these bounds.
 
-Points are made and asked in blocks of at most `max_block_bytes` (64 MB unless the estimator is told otherwise, and at
-least one row), whatever the number of workers. Inside a block numpy works on parts of 2 MB, which stay in the cache;
-the compiled loops add the signs to x as they write the points, past the cache if there are more than 32 MB of them. The
-sums are taken row after row all the same, so that neither these parts nor threads change a bit of a run.
+Points are made and queried in blocks of at most `max_block_bytes` (64 MB by default, at least one row), whatever the
+number of workers. Inside a block numpy works on parts of 2 MB, which fit into the cache. The compiled loops add the
+signs to x while they write the points, bypassing the cache for more than 32 MB. Sums are always taken row by row, so
+neither these parts nor threads change a bit of a run.
 """
 
 
@@ -64,13 +64,13 @@ def where(document: dict[str, Any]) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """In Markdown."""
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def overhead(found: dict[str, Any]) -> Iterator[str]:
-    """Beside a network."""
+    """Overhead beside a network, and the compiled loops."""
     if (data := found.get("overhead")) is None:
         return
     rows = [
@@ -90,16 +90,15 @@ def overhead(found: dict[str, Any]) -> Iterator[str]:
         ]
         for row in data["rows"]
     ]
-    head = ["network", "d", "method", "type", "rows a batch", "rows/s", "us a batch", "us a query"]
+    head = ["network", "d", "method", "type", "rows per batch", "rows/s", "us per batch", "us per query"]
     head += ["overhead", "of CPU time", "undisturbed", "aim"]
     yield "## Beside a network\n"
     yield (
-        "The time that is not spent in the function, divided by the time that is, on one thread (`overhead.py`). A "
-        "fast network leaves the optimiser least to hide behind; rows per second are the network's. The aims are for "
-        "networks of the paper's size: a LeNet of 431,080 weights, and ResNet20. The bundled LeNet has a tenth of the "
-        "weights, and beside it the aims of the larger one do not hold: what a batch takes outside the function is "
-        "about the same, and is mostly Python. `undisturbed` looks at the fastest tenth of the iterations and of the "
-        "calls, where other programs interfered least.\n"
+        "Overhead is the time outside the function divided by the time inside it, on one thread (`overhead.py`); it is "
+        "largest for fast networks. Rows per second are the network's. The aims are for networks of the paper's size: "
+        "a LeNet of 431,080 weights, and ResNet20. The bundled LeNet has a tenth of the weights and misses them, "
+        "because the time outside the function is about the same for both and is mostly Python. `undisturbed` uses the "
+        "fastest tenth of the iterations and of the calls, where other programs interfered least.\n"
     )
     yield table(head, rows) + "\n"
     step = data["mirror_step"]
@@ -126,7 +125,7 @@ def overhead(found: dict[str, Any]) -> Iterator[str]:
 
 
 def memory(found: dict[str, Any]) -> Iterator[str]:
-    """By dimension."""
+    """Time and memory by dimension."""
     if (data := found.get("memory")) is None:
         return
     rows = [
@@ -143,11 +142,10 @@ def memory(found: dict[str, Any]) -> Iterator[str]:
     yield "## From a thousand coordinates to ten million\n"
     yield (
         "`zo_ada_expmd` with m = 200 in a process of its own (`memory.py`): processor time outside the function, and "
-        "the peak of the memory over that of a process that has imported everything and holds x0. `copying` is what "
-        "copying x into each row of a block takes, per coordinate: the least that points could cost. At d = 1,000 most "
-        "of an iteration is Python's; at 10,000 the points are in the cache; from there on memory sets the price, and "
-        "at 1,000,000 and more all that the method does (signs, points, gradient, step) takes one and a half times as "
-        "long as that copy, or less.\n"
+        "peak memory above that of a process that has imported everything and holds x0. `copying` is the time per "
+        "coordinate to copy x into each row of a block: a lower bound for making points. At d = 1,000 most of the time "
+        "is Python's; at 10,000 the points fit into the cache; above that memory bandwidth decides. At 1,000,000 and "
+        "more the whole iteration (signs, points, gradient, step) takes at most 1.5 times as long as that copy.\n"
     )
     head = ["d", "type", "ns per query and coordinate", "copying", "MB over the baseline", "MB in all"]
     yield table(head, rows) + "\n"
@@ -155,34 +153,34 @@ def memory(found: dict[str, Any]) -> Iterator[str]:
 
 
 def peers(found: dict[str, Any]) -> Iterator[str]:
-    """What a query costs."""
+    """Processor time per query, ours and others'."""
     if (data := found.get("peers")) is None:
         return
     rows = [[name, f"{cost:,.1f}"] for name, cost in data["microseconds_per_query"].items()]
-    yield f"## Beside peers, at d = {data['d']:,}\n"
+    yield f"## Against other optimisers, at d = {data['d']:,}\n"
     yield (
-        "Microseconds of the processor that an optimiser spends on itself per query (`peers.py`). SBPLX is compiled "
-        "and moves few coordinates at a time; plain numpy is the same method without care. What a query is worth is "
-        "another question, answered by `queries.py` and `scaling.py`.\n"
+        "Processor time of the optimiser itself per query, in microseconds (`peers.py`). SBPLX is compiled and moves "
+        "few coordinates at a time; plain numpy is our method in a direct implementation. How much each query achieves "
+        "is measured by `queries.py` and `scaling.py`.\n"
     )
     yield table(["optimiser", "us per query"], rows) + "\n"
     yield where(data)
 
 
 def throughput(found: dict[str, Any]) -> Iterator[str]:
-    """Two processes."""
+    """Throughput of two processes and of joint batches."""
     if (data := found.get("throughput")) is None:
         return
     yield "## Two processes\n"
     yield (
         f"{data['runs']} runs of the paper's experiments ({data['queries_each']:,} queries each, durable) take "
         f"{data['one_seconds']:.0f} s in one process and {data['two_seconds']:.0f} s in two: {data['ratio']:.2f} times "
-        "the throughput, the start of the processes included (`throughput.py`).\n"
+        "the throughput, including the start of the processes (`throughput.py`).\n"
     )
     yield (
-        "`zomirror reproduce --lockstep 8` does eight runs side by side in each process, and `explain_many` eight "
-        "inputs unless told otherwise: the model sees their batches as one. That pays where a call has a price of its "
-        "own; a network in this process is faster with batches that stay in the cache.\n"
+        "`zomirror reproduce --lockstep 8` runs eight at a time in each process, and `explain_many` eight inputs by "
+        "default: the model evaluates their batches as one. That pays if each call has a fixed cost; a network in this "
+        "process is faster with batches that fit into the cache.\n"
     )
     rows = [
         [
@@ -194,7 +192,7 @@ def throughput(found: dict[str, Any]) -> Iterator[str]:
         ]
         for row in data["lockstep"]
     ]
-    head = ["runs of", "ms that a call waits more", "rows a call", "with eight side by side", "times the throughput"]
+    head = ["method", "added ms per call", "rows per call", "rows per call, eight at a time", "throughput ratio"]
     yield table(head, rows) + "\n"
     yield where(data)
 
@@ -203,13 +201,13 @@ def others(found: dict[str, Any]) -> Iterator[str]:
     """The benchmarks that have their own pictures."""
     yield "## The other benchmarks\n"
     about = {
-        "queries": "queries that the recommended method needs to match ZO-AdaExpMD",
-        "synthetic": "where 20,000 queries end, beside ten other optimisers",
+        "queries": "queries of the recommended method to match ZO-AdaExpMD",
+        "synthetic": "F after 20,000 queries, against ten other optimisers",
         "scaling": "how queries grow with the dimension",
-        "explain": "explanations with default settings: valid, sparse, at how many queries",
-        "attack": "attacks beside those of other libraries",
-        "cox": "Cox's model from values alone, beside coxnet",
-        "durable": "what a durable run costs",
+        "explain": "explanations with default settings: validity, sparsity, queries",
+        "attack": "attacks, against those of other libraries",
+        "cox": "Cox regression from function values, against Coxnet",
+        "durable": "the cost of durability",
         "chaos": "runs killed at random moments",
     }
     yield table(

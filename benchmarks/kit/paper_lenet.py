@@ -1,6 +1,6 @@
-"""A LeNet of the size that the paper used, to measure beside: 431,080 weights, ten times those of the bundled one.
+"""Write a LeNet of the paper's size, for timing: 431,080 weights, ten times those of the bundled one.
 
-Its weights are random, as the time that a network takes does not depend on what it has learnt.
+Its weights are random: the time of a network does not depend on their values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LAYERS: list[tuple[str, str, dict[str, Any]]] = [
     ("Tanh", "", {}),
     ("Gemm", "last", {"transB": 1}),
 ]
-"""What it does, with which weights, and how."""
+"""Layers: operation, weights, attributes."""
 
 
 def content() -> bytes:

@@ -1,11 +1,11 @@
-"""The environments of the peers: other people's programs, in virtual environments of their own.
+"""Build the virtual environments of the peers (other packages that we compare with).
 
-Nothing of theirs is needed by zomirror, so they are not among its requirements. `python(name)` is the interpreter of
-an environment, made at the first call in `.venv-NAME` of the checkout; ZOMIRROR_NAME (ZOMIRROR_PEERS, say) names
-another environment that has the packages already. `run(script, ...)` runs a file there and gives back the JSON that
-it prints last.
+zomirror does not need them, so they are not among its requirements. `python(name)` is the interpreter of an
+environment, built by the first call in `.venv-NAME` of the checkout. ZOMIRROR_NAME (for example ZOMIRROR_PEERS) names
+an existing environment with the packages instead. `run(script, ...)` runs a file there and returns the JSON of its
+last line.
 
-    python benchmarks/kit/peer_env.py [NAME]     makes the environment and says where it is
+    python benchmarks/kit/peer_env.py [NAME]     builds the environment and prints its path
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ PACKAGES = {
         "alibi[tensorflow]==0.9.6",
         "tensorflow==2.14.1",
         "onnx==1.16.1",
-        "click==8.1.8",  # spacy, which alibi imports, imports it without saying so
+        "click==8.1.8",  # an undeclared dependency of spacy, which alibi imports
     ),
 }
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def python(name: str = "peers") -> Path:
-    """The interpreter that has the packages of that environment, which is made when there is none."""
+    """The interpreter of that environment, which is built if it does not exist."""
     own = ROOT / f".venv-{name}"
     variable = f"ZOMIRROR_{name.upper()}"
     folder = Path(os.environ.get(variable) or own)
@@ -49,7 +49,7 @@ def python(name: str = "peers") -> Path:
 
 
 def run(script: Path, *arguments: str, environment: str = "peers", timeout: float = 600) -> Any:
-    """What `script` prints on its last line, run with the peers on one thread; its errors are ours."""
+    """Run `script` in the environment on one thread and return its last line; its errors go to our stderr."""
     one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [str(python(environment)), str(script), *arguments],

@@ -1,7 +1,7 @@
-"""The peers behind one function: minimise(name, fun, x0, lower, upper, budget, seed).
+"""Run each peer through one function: minimise(name, fun, x0, lower, upper, budget, seed).
 
 Runs in the environment of peer_env, so it may import numpy and the peers, and nothing of zomirror. As a program it
-measures what a peer costs beside the function, on f(x) = |x - x*|^2 / 2 + l1 |x|_1 with ten entries in x*:
+measures the time of a peer outside the function, on f(x) = |x - x*|^2 / 2 + l1 |x|_1 with ten entries in x*:
 
     python peer_run.py SBPLX --d 10000 --budget 2000 --seed 0
 """
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 Fun = Callable[[Any], float]
-"""One point to one number."""
+"""A function from one point to one number."""
 
 
 class Spent(Exception):  # noqa: N818
@@ -27,7 +27,7 @@ class Spent(Exception):  # noqa: N818
 
 
 class Counted:
-    """fun, counted, timed and remembered at its best; raises Spent instead of asking once too often."""
+    """fun, counted and timed; records its best value and raises Spent instead of exceeding the budget."""
 
     def __init__(self, fun: Fun, budget: int) -> None:
         self.fun, self.budget = fun, budget
@@ -92,9 +92,9 @@ PEERS: dict[str, Callable[[Counted, Any, Any, Any, int], None]] = {
 
 
 def minimise(name: str, fun: Fun, x0: Any, lower: Any, upper: Any, budget: int, seed: int = 0) -> Counted:
-    """Spend the budget with a peer; bounds are arrays, what was found is in the account that comes back."""
+    """Spend the budget with a peer (bounds are arrays); the returned account has what was found."""
     counted = Counted(fun, budget)
-    # Spent: the last generation may be larger than what is left.
+    # Spent: the last generation may exceed the budget.
     with warnings.catch_warnings(), contextlib.suppress(Spent):
         warnings.simplefilter("ignore")
         PEERS[name](counted, np.array(x0, float), np.array(lower, float), np.array(upper, float), seed)

@@ -1,7 +1,7 @@
-"""Two synthetic problems, and everybody who minimises them beside zomirror, behind one program.
+"""Run two synthetic problems with every peer of zomirror, as one program.
 
-Runs in the environment of peer_env, so it may import numpy and the peers, and nothing of zomirror. A peer is told
-F = f + l1 |x|_1 one point at a time and ends with the best point it was told of; the three methods written here know
+Runs in the environment of peer_env, so it may import numpy and the peers, and nothing of zomirror. A peer gets
+F = f + l1 |x|_1 one point at a time, and its result is the best point it queried; the three methods written here know
 the penalty and use its prox. Prints {"final": F without the noise, "queries": ..., "stopped": ...} or {"missing": ...}.
 
     python synthetic_run.py SBPLX --problem sigmoid --d 1000 --noise 1e-3
@@ -26,14 +26,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Synthetic:
-    """f without noise, for rows of points; begins at 0, no bounds."""
+    """f without noise, for rows of points; the start is 0, without bounds."""
 
     name: str
     d: int
     l1: float
     f: Callable[[Array], Array]
     least: float | None
-    """The minimum of F, where it is known."""
+    """The minimum of F, if it is known."""
 
     def total(self, x: Array) -> float:
         """F without noise."""
@@ -64,7 +64,7 @@ def sigmoid(d: int) -> Synthetic:
     rows = np.asfortranarray(rows * labels[:, None])
 
     def f(points: Array) -> Array:
-        # Few columns suffice while few entries are set, which is most of the time of who moves one at a time.
+        # While few entries are non-zero, few columns suffice; that is most of the time of a coordinate method.
         on = np.flatnonzero(points.any(axis=0))
         inner = points[:, on] @ rows[:, on].T if 8 * on.size < d else points @ rows.T
         return np.asarray((1 / (1 + np.exp(np.clip(inner, -500, 500)))).mean(axis=1))
@@ -80,7 +80,7 @@ class Spent(Exception):  # noqa: N818
 
 
 class Asked:
-    """f with its noise, counted; remembers the best point told."""
+    """f with its noise, counted; records the best point."""
 
     def __init__(self, problem: Synthetic, noise: float, budget: int, seconds: float) -> None:
         self.problem, self.noise, self.budget = problem, noise, budget
@@ -98,7 +98,7 @@ class Asked:
         return self.problem.f(points) + self.noise * self.rng.standard_normal(len(points))
 
     def __call__(self, x: Any) -> float:
-        """F of one point, remembered if it is the best."""
+        """F of one point, recorded if it is the best."""
         x = np.asarray(x, float).ravel()
         total = float(self.values(x[None])[0]) + self.problem.l1 * float(np.abs(x).sum())
         if total < self.best:
@@ -223,7 +223,7 @@ def _unit(d: int, start: int, stop: int, nu: float) -> Array:
 
 
 def psgd(eta: float) -> Callable[[Asked], None]:
-    """ZO-PSGD: Gaussian directions, fifty of them, and the prox of the penalty."""
+    """ZO-PSGD: fifty Gaussian directions, and the prox of the penalty."""
 
     def run(asked: Asked) -> None:
         rng, x, d, m = np.random.default_rng(0), np.zeros(asked.problem.d), asked.problem.d, 50
@@ -251,12 +251,12 @@ IN_HINDSIGHT: dict[str, list[Callable[[Asked], None]]] = {
     "coordinate descent, prox": [coordinate(L) for L in (1.0, 0.3, 0.1)],
     "ZO-PSGD": [psgd(eta) for eta in (1.0, 10.0, 100.0)],
 }
-"""The best of some step sizes, each with the whole budget."""
+"""Step sizes, each run with the whole budget; the best counts."""
 METHODS = [*ALONE, *IN_HINDSIGHT]
 
 
 def minimise(method: str, problem: Synthetic, noise: float, budget: int, seconds: float) -> dict[str, Any]:
-    """What the method reaches."""
+    """The result of one method."""
     found = []
     for run in IN_HINDSIGHT.get(method) or [ALONE[method]]:
         asked = Asked(problem, noise, budget, seconds)
@@ -268,7 +268,7 @@ def minimise(method: str, problem: Synthetic, noise: float, budget: int, seconds
                 return {"missing": str(error)}
             except MemoryError as error:
                 asked.stopped = f"memory: {error}"
-            except RuntimeError:  # NLopt's way to pass on what the function raised
+            except RuntimeError:  # NLopt raises this for an exception of the function
                 pass
         final = problem.total(asked.x)
         found.append((final if np.isfinite(final) else np.inf, asked.queries, asked.stopped))
