@@ -6,7 +6,6 @@ values in the journal are replayed from the beginning, with the same outcome bit
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from zomirror.runs.document import Json, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
@@ -56,8 +54,7 @@ class Checkpoint:
 
     def load(self, folder: Folder) -> dict[str, NDArray[Any]]:
         """The state (scalars as 0-d arrays); RunError if the file is no longer what `glance` saw or is damaged."""
-        with os.fdopen(folder.open_file(NAME), "rb") as file:
-            reader = npz.Reader(file, folder.where(NAME))
+        with npz.opened(folder, NAME) as reader:
             if _about(reader) != self:
                 raise RunError(f"{folder.where(NAME)} has changed while it was read")
             return {name: reader.load(name) for name in reader.names if name != _NOTE}
@@ -67,9 +64,8 @@ def glance(folder: Folder) -> Checkpoint | None:
     """What the stored checkpoint belongs to, None if there is none; RunError if it cannot be used."""
     if folder.kind(NAME) is None:
         return None
-    file: BinaryIO
-    with os.fdopen(folder.open_file(NAME), "rb") as file:
-        return _about(npz.Reader(file, folder.where(NAME)))
+    with npz.opened(folder, NAME) as reader:
+        return _about(reader)
 
 
 def _about(reader: npz.Reader) -> Checkpoint:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -61,14 +60,8 @@ class Config:
         """The arrays that were given, checked against their digests."""
         if not self.arrays:
             return {}
-        with os.fdopen(folder.open_file(ARRAYS), "rb") as file:
-            reader = npz.Reader(file, folder.where(ARRAYS))
-            found = {}
-            for name, wanted in self.arrays.items():
-                found[name] = reader.load(name)
-                if npz.digest(found[name]) != wanted:
-                    raise RunError(f"{folder.where(ARRAYS)}, array {name!r} is not the one that {NAME} describes")
-            return found
+        with npz.opened(folder, ARRAYS) as reader:
+            return reader.load_all(self.arrays, NAME)
 
 
 def read(folder: Folder) -> Config | None:
@@ -111,7 +104,7 @@ def settle(folder: Folder, kind: str, settings: Mapping[str, object], arrays: Ma
     Only the keys of FREE may differ; their new values are stored.
     """
     given = {key: _setting(key, value) for key, value in settings.items()}
-    digests: dict[str, Json] = {name: npz.digest(npz.normal(value, name)) for name, value in arrays.items()}
+    digests: dict[str, Json] = {name: npz.digest(value, name) for name, value in arrays.items()}
     stored = read(folder)
     if stored is None:
         return _create(folder, Config(kind, secrets.token_hex(16), now(), __version__, given, digests), arrays)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +43,7 @@ def write(
         "settings": config.settings,
         "finished": now(),
         "result": canonical(dict(summary), "result"),
-        "arrays": {name: npz.digest(npz.normal(value, name)) for name, value in arrays.items()},
+        "arrays": {name: npz.digest(value, name) for name, value in arrays.items()},
     }
     data = encode(document)
     if arrays:
@@ -71,12 +70,8 @@ def read(folder: Folder, config: Config, crc: int) -> Stored | None:
     summary, digests = document.get("result"), document.get("arrays")
     if not isinstance(summary, dict) or not isinstance(digests, dict):
         raise RunError(f"{folder.where(NAME)} lacks a part that every result has")
-    arrays = {}
+    arrays: dict[str, NDArray[Any]] = {}
     if digests:
-        with os.fdopen(folder.open_file(ARRAYS), "rb") as file:
-            reader = npz.Reader(file, folder.where(ARRAYS))
-            for name, wanted in digests.items():
-                arrays[name] = reader.load(name)
-                if npz.digest(arrays[name]) != wanted:
-                    raise RunError(f"{folder.where(ARRAYS)}, array {name!r} is not the one that {NAME} describes")
+        with npz.opened(folder, ARRAYS) as reader:
+            arrays = reader.load_all(digests, NAME)
     return Stored(summary, arrays, str(document.get("finished")))
