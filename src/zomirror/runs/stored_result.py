@@ -1,4 +1,4 @@
-"""What a run ended with: result.json and result.npz, bound to the state of the journal that they came from."""
+"""The result of a run: result.json and result.npz, valid for one state of the journal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A result as stored: `summary` is JSON, `arrays` are what is too large for it."""
+    """A stored result: small values in `summary` (JSON), arrays in `arrays`."""
 
     summary: dict[str, Json]
     arrays: dict[str, NDArray[Any]]
@@ -35,7 +35,7 @@ class Stored:
 def write(
     folder: Folder, config: Config, crc: int, summary: Mapping[str, object], arrays: Mapping[str, object]
 ) -> None:
-    """Put a result in place; a crash between its two files leaves no result, and the run can be finished again."""
+    """Write a result; after a crash between its two files there is none, and the run can be finished again."""
     document: dict[str, Json] = {
         "format": FORMAT,
         "run": config.run_id,
@@ -52,7 +52,7 @@ def write(
 
 
 def belongs(folder: Folder, config: Config, crc: int) -> dict[str, Json] | None:
-    """The document of the stored result if it is of this configuration and this state of the journal."""
+    """The stored document if it belongs to this configuration and this state of the journal, else None."""
     if folder.kind(NAME) is None:
         return None
     document = decode(folder.read(NAME, limit=LARGEST), folder.where(NAME))
@@ -63,7 +63,7 @@ def belongs(folder: Folder, config: Config, crc: int) -> dict[str, Json] | None:
 
 
 def read(folder: Folder, config: Config, crc: int) -> Stored | None:
-    """The stored result, or None if there is none that belongs; RunError if it is damaged."""
+    """The stored result, or None if none belongs to this state; RunError if it is damaged."""
     document = belongs(folder, config, crc)
     if document is None:
         return None
