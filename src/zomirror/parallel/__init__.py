@@ -1,4 +1,4 @@
-"""Whole units of work (an input to explain, an experiment) over workers: processes, a cluster, any executor."""
+"""Run units of work (an input to explain, an experiment) on workers: local processes, Dask, any executor."""
 
 from zomirror.parallel.blocks import split
 from zomirror.parallel.team import Team, spread

@@ -1,7 +1,7 @@
-"""The workers of a Dask cluster, each unit bound to one of them.
+"""The workers of a Dask cluster; each unit is bound to one of them.
 
-Dask runs the tasks of a lost worker again, silently, and finds a stopped worker after minutes. Here a lost or
-silent worker is noticed by its heartbeats, and its unit is then given up or started again as its journal allows.
+Dask silently runs the tasks of a lost worker again, and takes minutes to notice a stopped one. Here a missing
+heartbeat shows that a worker is lost, and the unit is started again if it has a journal, else given up.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Any
 from zomirror.errors import ArgumentError, ArgumentTypeError, WorkerError
 from zomirror.parallel.unit import Outcome, Unit, run_unit, this_process
 
-_LOOK = 1.0
-_KILL = 5.0
+_POLL = 1.0  # seconds between two looks at the heartbeats
+_KILL = 5.0  # seconds for a nanny or a client to end
 
 
 class ClusterSlot:
-    """One thread of one worker."""
+    """One thread of one Dask worker."""
 
     start_time = 0.0
 
-    def __init__(self, crew: ClusterCrew, address: str) -> None:
-        self._crew = crew
+    def __init__(self, pool: ClusterPool, address: str) -> None:
+        self._pool = pool
         self.address = address
-        self._executor = crew.client.get_executor(pure=False, retries=0, workers=[address], allow_other_workers=False)
+        self._executor = pool.client.get_executor(pure=False, retries=0, workers=[address], allow_other_workers=False)
         self._who: Future[str] = self._executor.submit(this_process)
         self._running: Future[Outcome] | None = None
         self.ended = False
 
     @property
     def process(self) -> str | None:
-        """The process of the worker, once it has said so."""
+        """The process of the worker, once known."""
         return self._who.result() if self.ready else None
 
     @property
@@ -50,33 +50,33 @@ class ClusterSlot:
         return running
 
     def has_begun(self) -> bool:
-        """At once: only a worker that has answered is given something."""
+        """True: units go only to workers that have answered."""
         return True
 
     def lost(self) -> str | None:
-        """A worker that left, or whose heart does not beat."""
-        return self._crew.fault(self.address)
+        """Whether the worker has left or sends no heartbeats."""
+        return self._pool.fault(self.address)
 
     def interrupt(self) -> bool:
-        """A unit on another machine is not reached; it goes on to its end."""
+        """False: a unit on another machine runs to its end."""
         return False
 
     def end(self) -> None:
-        """Have the worker's nanny end its process, which frees the locks that it holds; others find it restarted."""
+        """Restart the worker by its nanny, which frees the locks that its process holds."""
         if not self.ended:
             self.leave()
-            self._crew.restart(self.address)
+            self._pool.restart(self.address)
 
     def leave(self) -> None:
-        """Take back what has not begun."""
+        """Cancel what has not begun."""
         self.ended = True
         for future in (self._who, self._running):
             if future is not None and not future.done():
                 future.cancel()
 
 
-class ClusterCrew:
-    """The workers of a cluster as they come and go."""
+class ClusterPool:
+    """The workers of a cluster, which may join and leave."""
 
     def __init__(self, client: Any, silence: float) -> None:
         if getattr(client, "asynchronous", False):
@@ -85,7 +85,7 @@ class ClusterCrew:
         self._silence = silence
         self._own = False
         self._slots: dict[str, list[ClusterSlot]] = {}
-        self._beats: dict[str, tuple[float, float]] = {}  # when the scheduler heard of a worker, and when we saw that
+        self._beats: dict[str, tuple[float, float]] = {}  # last heartbeat by the scheduler's clock, and by ours
         self._workers: dict[str, Any] = {}
         self._doomed: set[str] = set()
         self._seen = time.monotonic()
@@ -94,8 +94,8 @@ class ClusterCrew:
         threading.Thread(target=self._watch, daemon=True).start()
 
     @classmethod
-    def connect(cls, address: str, silence: float) -> ClusterCrew:
-        """A crew at the address of a scheduler, with a client of its own."""
+    def connect(cls, address: str, silence: float) -> ClusterPool:
+        """A pool at the address of a scheduler; it owns its client."""
         try:
             from distributed import Client
         except ImportError:
@@ -106,14 +106,14 @@ class ClusterCrew:
             client: Any = Client(address, set_as_default=False, timeout=min(silence, 30.0))
         except OSError as error:
             raise WorkerError(
-                f"expected a Dask scheduler at {address}, got {error}: start it, or correct it"
+                f"expected a Dask scheduler at {address}, got {error}: start it, or correct the address"
             ) from error
-        crew = cls(client, silence)
-        crew._own = True
-        return crew
+        pool = cls(client, silence)
+        pool._own = True
+        return pool
 
     def slots(self, wanted: int) -> Sequence[ClusterSlot]:
-        """One for each thread of each worker that has answered."""
+        """One slot for each thread of each worker that has answered."""
         self._first.wait(_KILL)
         if time.monotonic() - self._seen > self._silence:
             raise WorkerError(f"the Dask scheduler has been silent for {self._silence:g} s: see whether it runs")
@@ -121,12 +121,14 @@ class ClusterCrew:
         self._doomed &= workers.keys()
         for address, about in workers.items():
             slots = self._slots.get(address, [])
-            if address not in self._doomed and all(slot.ended for slot in slots):  # new, or new at an old address
+            if address not in self._doomed and all(
+                slot.ended for slot in slots
+            ):  # a new worker, perhaps at an old address
                 self._slots[address] = [ClusterSlot(self, address) for _ in range(int(about["nthreads"]))]
         return [slot for slots in self._slots.values() for slot in slots if slot.ready and not slot.ended]
 
     def fault(self, address: str) -> str | None:
-        """Why a worker must be given up, if it must; behind a silent scheduler nobody knows of any."""
+        """Why a worker counts as lost, or None; if the scheduler is silent, all do."""
         if (silent := time.monotonic() - self._seen) > self._silence:
             return f"the Dask scheduler has been silent for {silent:.0f} s"
         if address not in self._workers:
@@ -135,7 +137,7 @@ class ClusterCrew:
         return f"its worker has been silent for {silent:.0f} s" if silent > self._silence else None
 
     def restart(self, address: str) -> None:
-        """End the process of a worker by its nanny, without waiting; a worker without one stays."""
+        """Restart a worker by its nanny, without waiting; a worker without a nanny goes on."""
         for slot in self._slots.get(address, []):
             slot.leave()
         if address in self._workers and address not in self._doomed:
@@ -144,7 +146,7 @@ class ClusterCrew:
             threading.Thread(target=_quietly, args=(self.client.restart_workers, arguments), daemon=True).start()
 
     def close(self) -> None:
-        """Cancel what waits; a running unit on the cluster goes on to its end."""
+        """Cancel what waits; a running unit goes on to its end."""
         self._closed.set()
         for slots in self._slots.values():
             for slot in slots:
@@ -153,11 +155,11 @@ class ClusterCrew:
             self.client.close(timeout=_KILL)
 
     def _watch(self) -> None:
-        """Look at the heartbeats in a thread of our own, as a scheduler that is gone may never answer."""
+        """Poll the heartbeats in a thread of its own: a scheduler that is gone may never answer."""
         while not self._closed.is_set():
             try:
                 workers = self.client.scheduler_info(n_workers=-1)["workers"]
-            except Exception:  # noqa: BLE001  whatever it is: what counts is how long it lasts
+            except Exception:  # noqa: BLE001  the duration of the silence decides, not its cause
                 workers = None
             if workers is not None:
                 self._seen = now = time.monotonic()
@@ -167,9 +169,9 @@ class ClusterCrew:
                         self._beats[address] = (beat, now)
                 self._workers = dict(workers)
                 self._first.set()
-            self._closed.wait(_LOOK)
+            self._closed.wait(_POLL)
 
 
 def _quietly(call: Any, arguments: dict[str, Any]) -> None:
-    with contextlib.suppress(Exception):  # a worker without a nanny cannot be ended: then its lock speaks for it
+    with contextlib.suppress(Exception):  # a worker without a nanny cannot be restarted; its lock protects its run
         call(**arguments)

@@ -1,4 +1,4 @@
-"""Processes of this machine, by loky: each is a pool of its own, so that one that dies takes no other with it."""
+"""Processes of this machine by loky, one executor each, so that a process that dies does not break the others."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from pathlib import Path
 
 from zomirror.errors import ArgumentError
 from zomirror.parallel.unit import Outcome, Unit, run_unit
+from zomirror.runs.lock import process_fields
 
-TICK = 0.5
+TICK = 0.5  # seconds between two checks of the workers
 
 
 class LocalSlot:
@@ -29,9 +29,9 @@ class LocalSlot:
         self._executor = ProcessPoolExecutor(1, timeout=None, initializer=_begin, initargs=(os.getpid(),))
         self._who: Future[int] = self._executor.submit(os.getpid)
         self._running: Future[Outcome] | None = None
-        self._strikes_out = silence / TICK
-        self._strikes = 0
-        self._looks_before_it_spoke = 0
+        self._patience = silence / TICK  # in checks
+        self._checks_stopped = 0
+        self._checks_starting = 0
         self.ended = False
 
     def submit(self, unit: Unit) -> Future[Outcome]:
@@ -41,23 +41,23 @@ class LocalSlot:
         return running
 
     def has_begun(self) -> bool:
-        """Once the process has started: it may take its time for that."""
+        """Whether the process has started."""
         return self._who.done()
 
     def lost(self) -> str | None:
-        """A process that was seen stopped for a while, look after look; one that died says so by itself.
+        """Whether the process did not start, or was found stopped for `silence`; a dead one breaks its executor.
 
-        Looks are counted instead of seconds: when all of us were stopped, none has been silent.
+        Checks are counted, not seconds: if this process was stopped too (a laptop that slept), no worker is lost.
         """
         if not self._who.done():
-            self._looks_before_it_spoke += 1
-            never = self._looks_before_it_spoke > max(self._strikes_out, self.start_time / TICK)
-            return "its worker has not started" if never else None
-        self._strikes = self._strikes + 1 if _stopped(self._process()) else 0
-        return "its worker was stopped" if self._strikes > self._strikes_out else None
+            self._checks_starting += 1
+            late = self._checks_starting > max(self._patience, self.start_time / TICK)
+            return "its worker has not started" if late else None
+        self._checks_stopped = self._checks_stopped + 1 if _stopped(self._process()) else 0
+        return "its worker was stopped" if self._checks_stopped > self._patience else None
 
     def interrupt(self) -> bool:
-        """SIGTERM, which a durable run takes as the wish to stop cleanly; a process not yet up has begun nothing."""
+        """Send SIGTERM, at which a durable run stops cleanly; a process that has not started is ended."""
         pid = self._process()
         if pid is None:
             self.end()
@@ -73,7 +73,7 @@ class LocalSlot:
             self._executor.shutdown(wait=True, kill_workers=True)
 
     def leave(self) -> None:
-        """Let an idle process end by itself, so that what it holds open is closed in order."""
+        """Let an idle process end by itself, so that it closes its files; kill a busy one."""
         if self._running is not None and not self._running.done():
             self.end()
         elif not self.ended:
@@ -85,8 +85,8 @@ class LocalSlot:
         return self._who.result() if done else None
 
 
-class LocalCrew:
-    """As many processes as asked for, and new ones for those that are lost."""
+class LocalPool:
+    """`count` processes; lost ones are replaced."""
 
     def __init__(self, count: int, silence: float) -> None:
         try:
@@ -100,13 +100,13 @@ class LocalCrew:
         self._slots: list[LocalSlot] = []
 
     def slots(self, wanted: int) -> Sequence[LocalSlot]:
-        """Those that run, and new ones as long as they are wanted."""
+        """At most `wanted` processes, started as needed."""
         self._slots = [slot for slot in self._slots if not slot.ended]
         self._slots += [LocalSlot(self._silence) for _ in range(min(self._count, wanted) - len(self._slots))]
         return self._slots
 
     def close(self) -> None:
-        """End the processes, all at once: each takes a moment."""
+        """End all processes, in parallel because each takes a moment."""
         threads = [threading.Thread(target=slot.leave) for slot in self._slots]
         for thread in threads:
             thread.start()
@@ -115,7 +115,7 @@ class LocalCrew:
 
 
 def _begin(parent: int) -> None:
-    """In a new process: Ctrl-C is the parent's to handle, and without a parent there is nobody to work for."""
+    """Run first in a new process: ignore Ctrl-C, which the parent handles, and exit when the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
@@ -127,10 +127,6 @@ def _begin(parent: int) -> None:
 
 
 def _stopped(pid: int | None) -> bool:
-    """Whether the process was stopped (SIGSTOP, a debugger), where the system tells."""
-    if pid is None:
-        return False
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "Tt"
-    except (OSError, IndexError):
-        return False
+    """Whether the process is stopped (SIGSTOP, a debugger); False where the system has no /proc."""
+    fields = [] if pid is None else process_fields(pid)
+    return bool(fields) and fields[0] in "Tt"

@@ -1,4 +1,4 @@
-"""A slot runs one unit at a time; a crew has slots. One file for each kind: local, cluster, given."""
+"""The two protocols of workers: a slot runs one unit at a time, a pool has slots (local, cluster, executor)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from zomirror.parallel.unit import Outcome, Unit
 
 
 class Slot(Protocol):
-    """A place where one unit runs at a time."""
+    """One worker, or one thread of it: runs one unit at a time."""
 
     @property
     def process(self) -> str | None:
-        """The only process that may run the units of this slot, where the engine would choose others."""
+        """The only process that may run the units of this slot; None: any."""
         ...
 
     @property
@@ -23,37 +23,37 @@ class Slot(Protocol):
         ...
 
     def submit(self, unit: Unit) -> Future[Outcome]:
-        """Start a unit; whatever is raised says that it was not started."""
+        """Start a unit; an exception means that it was not started."""
         ...
 
     def has_begun(self) -> bool:
-        """Whether the unit is being run, as far as one can tell; its time counts from then."""
+        """Whether the unit is known to be running; its deadline counts from then."""
         ...
 
     def lost(self) -> str | None:
-        """Why the worker behind the slot must be given up, if it must; called about twice a second."""
+        """Why the worker counts as lost, or None; called about twice a second."""
         ...
 
     def interrupt(self) -> bool:
-        """Ask the running unit to stop after its batch; False when it cannot be reached."""
+        """Ask the running unit to stop after its batch; False if it cannot be asked."""
         ...
 
     def end(self) -> None:
-        """End what runs there and use the slot no more."""
+        """Kill what runs there; the slot takes no further unit."""
         ...
 
     def leave(self) -> None:
-        """Use the slot no more, and do the worker no harm."""
+        """Cancel what has not begun; the slot takes no further unit, and the worker goes on."""
         ...
 
 
-class Crew(Protocol):
-    """The slots there are."""
+class Pool(Protocol):
+    """The slots of one kind of workers."""
 
     def slots(self, wanted: int) -> Sequence[Slot]:
-        """Those that take units, the busy ones included, at least `wanted` of them if there can be so many."""
+        """The slots that take units, busy ones included; at least `wanted` of them if possible."""
         ...
 
     def close(self) -> None:
-        """Let go of the workers: ours end, others are left as they were."""
+        """End the processes that the pool started; leave all others as they were."""
         ...

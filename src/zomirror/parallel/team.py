@@ -1,7 +1,6 @@
-"""Whole units of work over workers.
+"""Run a function on many tasks by workers.
 
-The outcome of a unit is what the function makes of its task alone, so it does not matter which worker did it,
-when, or how many there were.
+The outcome of a unit depends on its task alone, not on which worker ran it, when, or how many workers there were.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from zomirror.errors import WorkerError
-from zomirror.parallel.cluster import ClusterCrew
+from zomirror.parallel.cluster import ClusterPool
 from zomirror.parallel.dispatch import Round
-from zomirror.parallel.foreign import GivenCrew
-from zomirror.parallel.local import LocalCrew
-from zomirror.parallel.slot import Crew
+from zomirror.parallel.executor import ExecutorPool
+from zomirror.parallel.local import LocalPool
+from zomirror.parallel.slot import Pool
 from zomirror.parallel.unit import Unit, Work, run_unit
 from zomirror.parallel.workers import Workers
 
@@ -34,12 +33,11 @@ def spread(
     again: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, Value | Exception]]:
-    """Yield (i, function(tasks[i])) as they finish, or (i, the exception); every i once, in any order.
+    """Yield (i, function(tasks[i])) or (i, the exception) as the units finish, every i once.
 
-    `workers`: see Workers. `again` says that a unit may run a second time when its worker is lost, because what the
-    first one spent is in a journal that the second goes on from, and whose lock keeps the two apart. Otherwise a
-    lost worker's unit has the outcome WorkerError. Once `stop()` is true no unit is begun, those under way are
-    asked to stop, and the rest is not yielded.
+    `workers`: see Workers. `again=True` lets a unit start again when its worker is lost; its journal must hold what
+    it has spent, and its lock must keep two starts apart. With `again=False` such a unit yields a WorkerError.
+    Once `stop()` is true no unit is started, running ones are asked to stop, and the rest is not yielded.
     """
     team = Team(workers)
 
@@ -51,20 +49,20 @@ def spread(
 
 
 class Team:
-    """Workers that stay for several rounds of units; a context manager that lets them go."""
+    """Workers for several rounds of units; leaving its `with` block ends them."""
 
     def __init__(self, workers: Any) -> None:
         self.plan = Workers.of(workers)
-        self._crew: Crew | None = None
+        self._pool: Pool | None = None
         self._works: tuple[Callable[[Any], Any], Work] | None = None
 
     def __enter__(self) -> Team:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._crew is not None:
-            self._crew.close()
-            self._crew = None
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
     def spread(
         self,
@@ -74,7 +72,7 @@ class Team:
         again: bool = False,
         stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[tuple[int, Value | Exception]]:
-        """One round of units, as the function spread."""
+        """One round of units; see the function `spread`."""
         if self._works is None or self._works[0] is not function:
             self._works = (function, Work(function))
         units = [Unit(self._works[1], task, uuid.uuid4().hex) for task in tasks]
@@ -83,20 +81,20 @@ class Team:
         if self.plan.is_map:
             return _mapped(self.plan, units)
         if not self.plan.is_foreign:
-            self._works[1].packed()  # a function that cannot travel is told before anybody is started
-        if self._crew is None:
-            self._crew = _crew(self.plan)
-        return Round(self._crew, self.plan, units, again=again, stop=stop).outcomes()
+            self._works[1].packed()  # fails before any worker is started if the function cannot be pickled
+        if self._pool is None:
+            self._pool = _pool(self.plan)
+        return Round(self._pool, self.plan, units, again=again, stop=stop).outcomes()
 
 
-def _crew(plan: Workers) -> Crew:
+def _pool(plan: Workers) -> Pool:
     if plan.scheduler is not None:
-        return ClusterCrew.connect(plan.scheduler, plan.silence)
+        return ClusterPool.connect(plan.scheduler, plan.silence)
     if plan.dask_client is not None:
-        return ClusterCrew(plan.dask_client, plan.silence)
+        return ClusterPool(plan.dask_client, plan.silence)
     if plan.count is not None:
-        return LocalCrew(plan.count, plan.silence)
-    return GivenCrew(plan.where)
+        return LocalPool(plan.count, plan.silence)
+    return ExecutorPool(plan.where)
 
 
 def _serially(units: list[Unit], stop: Callable[[], bool]) -> Iterator[tuple[int, Any]]:
@@ -107,14 +105,14 @@ def _serially(units: list[Unit], stop: Callable[[], bool]) -> Iterator[tuple[int
 
 
 def _mapped(plan: Workers, units: list[Unit]) -> Iterator[tuple[int, Any]]:
-    """All units by one call of a function like map, in a thread of its own, as it may never come back."""
+    """All units by one call of a function like map, in a thread of its own because it may never return."""
     arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def call() -> None:
         try:
             for outcome in plan.where(run_unit, units):
                 arrived.put(outcome)
-        except Exception as error:  # noqa: BLE001  the workers' trouble, told below
+        except Exception as error:  # noqa: BLE001  reported below
             arrived.put(error)
 
     threading.Thread(target=call, daemon=True).start()
@@ -123,9 +121,9 @@ def _mapped(plan: Workers, units: list[Unit]) -> Iterator[tuple[int, Any]]:
         try:
             outcome = arrived.get(timeout=max(0.0, until - time.monotonic()))
         except queue.Empty:
-            outcome = TimeoutError(f"nothing came back in {plan.patience:g} s a unit")
+            outcome = TimeoutError(f"no result within {plan.patience:g} s per unit")
         if isinstance(outcome, Exception):
-            error = WorkerError(f"the function like map given as workers failed ({outcome}): see what became of it")
+            error = WorkerError(f"the function like map given as workers failed ({outcome}): see its own messages")
             error.__cause__ = outcome
             yield from ((k, error) for k in range(i, len(units)))
             return

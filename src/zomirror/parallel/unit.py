@@ -1,7 +1,7 @@
-"""What goes to a worker and what comes back: one call of one function, and its outcome.
+"""One call of a function on a worker, and its outcome.
 
-Both are pickled only where they cross to another process, by value where a name would not be found there. The
-function is opened once in each process, so that a model's session or a started program serves many units.
+Both are pickled only to cross to another process, by value where the name would not be found there. A process
+unpickles the function once, so that a model's session or a started program serves many units.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from zomirror.errors import ArgumentTypeError, WorkerError
 
 _lock = threading.Lock()
 _life = uuid.uuid4().hex
-_opened: dict[str, Callable[[Any], Any]] = {}
-_seen: dict[str, None] = {}  # in the order they came
+_opened: dict[
+    str, Callable[[Any], Any]
+] = {}  # the last _KEPT functions of this process, by the SHA-256 of their pickle
+_seen: dict[str, None] = {}  # the last _REMEMBERED tickets, in order of arrival
 _KEPT = 4
 _REMEMBERED = 10_000
 
 
 def this_process() -> str:
-    """A name that no other process has, neither a fork of this one nor whoever gets its number after it."""
+    """A name that no other process has, not even a fork of this one or a later process of the same number."""
     return f"{os.getpid()}-{_life}"
 
 
@@ -40,13 +42,13 @@ class Work:
         self._packed: tuple[str, bytes] | None = None
 
     def packed(self) -> tuple[str, bytes]:
-        """A name for the function's bytes, and the bytes."""
+        """The SHA-256 of the pickled function, and its bytes."""
         if self._packed is None:
             try:
                 data = _dumps(self.function)
             except Exception as error:
                 raise ArgumentTypeError(
-                    f"expected a function that other processes can open, got {type(error).__name__}: {error}: "
+                    f"expected a function that can be pickled, got {type(error).__name__}: {error}: "
                     "define it in a module, without open files, locks and sessions in what it refers to"
                 ) from error
             self._packed = (hashlib.sha256(data).hexdigest(), data)
@@ -55,10 +57,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """One task; `ticket` lets it in once, and, where `process` is given, into that process only.
+    """One task, to be run once by its `ticket`, and by `process` only if that is given.
 
-    Some engines run a task again by themselves when a worker is lost. What such a second run may spend is not
-    theirs to decide.
+    Dask runs a task again by itself when a worker is lost; the ticket and the process refuse that second run, which
+    would spend queries twice.
     """
 
     work: Work
@@ -72,7 +74,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a unit returned or raised; or neither, when it was not let in."""
+    """What a unit returned or raised, or that it was refused."""
 
     value: Any = None
     error: Exception | None = None
@@ -94,12 +96,12 @@ class Outcome:
 
 
 def run_unit(unit: Unit) -> Outcome:
-    """Call the function in the process that got the unit."""
+    """Call the function in this process, unless the unit has run before or belongs to another process."""
     with _lock:
         if unit.ticket in _seen or unit.process not in (None, this_process()):
             return Outcome(refused=True)
         _seen[unit.ticket] = None
-        if len(_seen) > _REMEMBERED:  # a second run comes soon after the first, if at all
+        if len(_seen) > _REMEMBERED:  # a second run comes soon after the first
             del _seen[next(iter(_seen))]
     try:
         return Outcome(unit.work.function(unit.task))
@@ -109,7 +111,7 @@ def run_unit(unit: Unit) -> Outcome:
 
 def _dumps(thing: object) -> bytes:
     try:
-        import cloudpickle  # it comes with loky and with Dask, and knows what was typed into a session
+        import cloudpickle  # a dependency of loky and Dask; it pickles functions of an interactive session
     except ImportError:
         return pickle.dumps(thing)
     data: bytes = cloudpickle.dumps(thing)
@@ -117,7 +119,7 @@ def _dumps(thing: object) -> bytes:
 
 
 def _arrive(name: str, function: bytes, task: bytes, ticket: str, process: str | None) -> Unit:
-    """The unit in its worker; one that cannot be opened there says so when it runs."""
+    """Unpickle a unit in its worker; if that fails, the unit raises the reason when it runs."""
     try:
         with _lock:
             if name not in _opened:
@@ -126,20 +128,20 @@ def _arrive(name: str, function: bytes, task: bytes, ticket: str, process: str |
                 _opened[name] = pickle.loads(function)  # noqa: S301  from the process that started the worker
             known = _opened[name]
         return Unit(Work(known), pickle.loads(task), ticket, process)  # noqa: S301
-    except Exception as error:  # noqa: BLE001  anything may be missing there
+    except Exception as error:  # noqa: BLE001  any module may be missing there
         return Unit(Work(_unopened), f"{type(error).__name__}: {error}", ticket, process)
 
 
 def _unopened(reason: str) -> None:
-    raise WorkerError(f"a worker could not open its task ({reason}): give it the same packages and modules")
+    raise WorkerError(f"a worker could not unpickle its task ({reason}): install the same packages and modules there")
 
 
 def _return(data: bytes, said: str) -> Outcome:
-    """The outcome where it was asked for; one that cannot be opened here is told in words."""
+    """Unpickle an outcome in the calling process; if that fails, a WorkerError describes it."""
     if data:
         try:
             value, error, refused = pickle.loads(data)  # noqa: S301  from a worker that runs what we send
             return Outcome(value, error, refused)
-        except Exception as error:  # noqa: BLE001  an exception may not know how to be made again
-            said = f"{said} (its outcome could not be opened here: {type(error).__name__})"
-    return Outcome(error=WorkerError(f"a worker's task ended with what cannot be brought back: {said}"))
+        except Exception as error:  # noqa: BLE001  not every exception can be unpickled
+            said = f"{said} (its outcome could not be unpickled here: {type(error).__name__})"
+    return Outcome(error=WorkerError(f"the outcome of a worker's task cannot be sent back: {said}"))

@@ -1,4 +1,4 @@
-"""Who does the work: `workers=` in its forms."""
+"""The argument `workers=`: its forms, and how long a worker is waited for."""
 
 from __future__ import annotations
 
@@ -20,14 +20,19 @@ _DAY = 86_400.0
 class Workers:
     """Workers, and how long they are waited for.
 
-    `where` is a number of processes on this machine (-1: one a core; 1: this process), any executor with submit(),
-    a function like map, a Dask client, or "dask://host:port" of a Dask scheduler.
-
-    `deadline` is what one unit may take, in seconds; the process that runs it is then ended, where it is one of
-    ours or a Dask worker with a nanny. Without one, only dead workers and workers that are stopped or silent for
-    `silence` seconds are given up. Nobody can tell a stopped worker of another executor from a slow one, so that a
-    day is the deadline there. A unit that loses its worker goes to another one, `attempts` times at most, if what
-    it has spent is in a journal; otherwise it fails.
+    Parameters
+    ----------
+    where
+        A number of processes on this machine (-1: one per core; 1: this process), an executor with submit(), a
+        function like map, a Dask client, or "dask://host:port" of a Dask scheduler.
+    deadline
+        Seconds that one unit may take; its process is then killed if it is a local process or a Dask worker with a
+        nanny. None: no limit, except one day for an executor or a map of yours, whose stopped workers cannot be
+        told from slow ones.
+    silence
+        Seconds after which a stopped process, or a Dask worker without heartbeats, counts as lost.
+    attempts
+        How often a unit is started in all when its worker is lost. Only units with a journal are started again.
     """
 
     where: Any = None
@@ -45,12 +50,12 @@ class Workers:
 
     @classmethod
     def of(cls, workers: Any) -> Workers:
-        """`workers` as it was given, with the usual patience unless that was given too."""
+        """`workers` itself, or `Workers(workers)`."""
         return workers if isinstance(workers, Workers) else cls(workers)
 
     @property
     def count(self) -> int | None:
-        """How many processes of this machine, when that was given."""
+        """The number of local processes, or None."""
         if isinstance(self.where, bool) or not hasattr(self.where, "__index__"):
             return None
         count = self.where.__index__()
@@ -60,7 +65,7 @@ class Workers:
 
     @property
     def scheduler(self) -> str | None:
-        """The address of a Dask scheduler, when that was given."""
+        """The address of a Dask scheduler, or None."""
         if not isinstance(self.where, str):
             return None
         kind, _, place = self.where.partition("://")
@@ -70,7 +75,7 @@ class Workers:
 
     @property
     def dask_client(self) -> Any:
-        """The Dask client, when one was given, or an executor made of one."""
+        """The Dask client, or that of a Dask executor, or None."""
         for kind in type(self.where).__mro__:
             if kind.__module__.startswith("distributed."):
                 if kind.__name__ == "Client":
@@ -81,25 +86,25 @@ class Workers:
 
     @property
     def is_executor(self) -> bool:
-        """Whether units can be submitted one by one."""
+        """Whether it has submit()."""
         return isinstance(self.where, Executor) or callable(getattr(self.where, "submit", None))
 
     @property
     def is_foreign(self) -> bool:
-        """Whether somebody else's executor or map does the work, of which nothing is known."""
+        """Whether it is an executor or a map of the caller, which reports nothing on its workers."""
         return self.count is None and self.scheduler is None and self.dask_client is None
 
     @property
     def is_map(self) -> bool:
-        """Whether all units are given away by one call."""
+        """Whether it is a function like map, which takes all units in one call."""
         return self.is_foreign and not self.is_executor and callable(self.where)
 
     @property
     def serial(self) -> bool:
-        """Whether this process does the work itself."""
+        """Whether this process runs the units itself."""
         return self.where is None or self.count == 1
 
     @property
     def patience(self) -> float | None:
-        """What a unit may take: the deadline, or a day where a silence would not be noticed."""
+        """Seconds that a unit may take, or None: the deadline, or one day if lost workers would not be noticed."""
         return _DAY if self.is_foreign and self.deadline is None else self.deadline

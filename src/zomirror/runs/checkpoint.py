@@ -1,12 +1,11 @@
-"""A checkpoint: the state of an algorithm at a known place of the journal, so that resuming need not replay it all.
+"""A checkpoint: the state of the method at a known offset of the journal, so that a resume replays only the rest.
 
-It only saves time. One that cannot be read, is of another format or another run is reported and left aside, and the
-values in the journal are replayed from the beginning, with the same outcome bit for bit.
+It only saves time. If it cannot be read, or is of another format or run, that is reported and the whole journal is
+replayed, with the same result bit for bit.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from zomirror.runs.document import Json, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
@@ -31,7 +29,7 @@ _NOTE = "about"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The place that a checkpoint belongs to: the run, the rows used, the end and CRC of the journal then."""
+    """What a checkpoint belongs to: the run, the rows used, and the end and CRC of the journal at that time."""
 
     run_id: str
     position: int
@@ -39,9 +37,9 @@ class Checkpoint:
     crc: int
 
     def save(self, folder: Folder, state: Mapping[str, object]) -> None:
-        """Put the checkpoint in place at once; the journal must have been synced up to `offset` before."""
+        """Write the checkpoint atomically; the journal must be synced up to `offset`."""
         if _NOTE in state:
-            raise ArgumentError(f"expected names other than {_NOTE!r} in a checkpoint: it is taken")
+            raise ArgumentError(f"expected names other than {_NOTE!r} in a checkpoint: it is reserved")
         names: list[Json] = [*sorted(state)]
         note: dict[str, Json] = {
             "format": FORMAT,
@@ -55,21 +53,19 @@ class Checkpoint:
         folder.replace(NAME, lambda file: npz.write(file, {_NOTE: text, **state}))
 
     def load(self, folder: Folder) -> dict[str, NDArray[Any]]:
-        """The state (scalars as 0-d arrays); RunError if the file is no longer what `glance` saw or is damaged."""
-        with os.fdopen(folder.open_file(NAME), "rb") as file:
-            reader = npz.Reader(file, folder.where(NAME))
+        """The state (scalars as 0-d arrays); RunError if the file is damaged, or has changed since `glance`."""
+        with npz.opened(folder, NAME) as reader:
             if _about(reader) != self:
                 raise RunError(f"{folder.where(NAME)} has changed while it was read")
             return {name: reader.load(name) for name in reader.names if name != _NOTE}
 
 
 def glance(folder: Folder) -> Checkpoint | None:
-    """What the stored checkpoint belongs to, None if there is none; RunError if it cannot be used."""
+    """What the stored checkpoint belongs to, None if there is none; RunError if it cannot be read."""
     if folder.kind(NAME) is None:
         return None
-    file: BinaryIO
-    with os.fdopen(folder.open_file(NAME), "rb") as file:
-        return _about(npz.Reader(file, folder.where(NAME)))
+    with npz.opened(folder, NAME) as reader:
+        return _about(reader)
 
 
 def _about(reader: npz.Reader) -> Checkpoint:

@@ -1,8 +1,7 @@
-"""What a run was asked to do: config.json and arrays.npz, written once, compared at every resume."""
+"""The configuration of a run: config.json and arrays.npz, written once and compared at every resume."""
 
 from __future__ import annotations
 
-import os
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,7 +45,7 @@ class Config:
     arrays: dict[str, Json]  # name -> dtype, shape, SHA-256
 
     def write(self, folder: Folder) -> None:
-        """Put config.json in place at once."""
+        """Write config.json atomically."""
         document: dict[str, Json] = {
             "format": FORMAT,
             "kind": self.kind,
@@ -60,17 +59,11 @@ class Config:
         folder.replace(NAME, lambda file: file.write(data))
 
     def load_arrays(self, folder: Folder) -> dict[str, NDArray[Any]]:
-        """The arrays that were given, checked against their digests."""
+        """The arrays of the configuration, checked against their digests."""
         if not self.arrays:
             return {}
-        with os.fdopen(folder.open_file(ARRAYS), "rb") as file:
-            reader = npz.Reader(file, folder.where(ARRAYS))
-            found = {}
-            for name, wanted in self.arrays.items():
-                found[name] = reader.load(name)
-                if npz.digest(found[name]) != wanted:
-                    raise RunError(f"{folder.where(ARRAYS)}, array {name!r} is not the one that {NAME} describes")
-            return found
+        with npz.opened(folder, ARRAYS) as reader:
+            return reader.load_all(self.arrays, NAME)
 
 
 def read(folder: Folder) -> Config | None:
@@ -94,26 +87,26 @@ def read(folder: Folder) -> Config | None:
         or not isinstance(settings, dict)
         or not isinstance(arrays, dict)
     ):
-        raise RunError(f"{what} lacks a part that every run has: bring it back from a copy")
+        raise RunError(f"{what} lacks a part that every run has: restore it from a copy")
     return Config(kind, run_id, created, version, settings, arrays)
 
 
 def read_journal(fd: int, folder: Folder, config: Config, *, marks: tuple[int, ...] = (), moving: bool = False) -> Scan:
-    """Scan the journal of a run, which must carry the same identifier as its configuration."""
+    """Scan the journal of a run; RunError if it has another run identifier than the configuration."""
     what = folder.where(JOURNAL)
     found = scan(fd, what, marks=marks, moving=moving)
     if found.run_id.hex() != config.run_id:
-        raise RunError(f"{what} belongs to another run than {NAME}: bring the right one back from a copy")
+        raise RunError(f"{what} belongs to another run than {NAME}: restore the right one from a copy")
     return found
 
 
 def settle(folder: Folder, kind: str, settings: Mapping[str, object], arrays: Mapping[str, object]) -> Config:
-    """The configuration to go on with: stored now if the directory is new, else compared with the stored one.
+    """Store the configuration in a new directory, or compare it with the stored one and refuse differences.
 
-    Only the keys of FREE may differ; their new values are stored.
+    Only the settings in FREE may differ; their new values are stored.
     """
     given = {key: _setting(key, value) for key, value in settings.items()}
-    digests: dict[str, Json] = {name: npz.digest(npz.normal(value, name)) for name, value in arrays.items()}
+    digests: dict[str, Json] = {name: npz.digest(value, name) for name, value in arrays.items()}
     stored = read(folder)
     if stored is None:
         return _create(folder, Config(kind, secrets.token_hex(16), now(), __version__, given, digests), arrays)
@@ -135,20 +128,20 @@ def settle(folder: Folder, kind: str, settings: Mapping[str, object], arrays: Ma
 
 
 def _setting(key: str, value: object) -> Json:
-    # workers may be an executor and callback a function: they may differ anyway, their kind is only shown
+    # Workers may be an executor and callback a function: not compared, and stored as the name of their type.
     if key in FREE and not isinstance(value, (bool, int, float, str, np.generic, type(None))):
         return type(value).__name__
     return canonical(value, key)
 
 
 def _create(folder: Folder, config: Config, arrays: Mapping[str, object]) -> Config:
-    """Write a new run; config.json comes last and makes it count, so that a killed creation is simply done again."""
+    """Write a new run, config.json last: without it there is no run, and a killed creation is repeated."""
     foreign = [name for name in folder.names() if name not in _LEFTOVERS]
     if foreign:
         listed = ", ".join(foreign[:3])
         raise RunError(f"directory {str(folder.path)!r} holds other files ({listed}) and no run: use an empty run_dir")
-    if folder.size(JOURNAL) > UNIT:  # more than a creation leaves: queries were paid for, and are not thrown away
-        raise RunError(f"{folder.where(NAME)} is missing beside a journal with records: bring it back from a copy")
+    if folder.size(JOURNAL) > UNIT:  # it has records: queries that were paid for
+        raise RunError(f"{folder.where(NAME)} is missing beside a journal with records: restore it from a copy")
     if arrays:
         folder.write(ARRAYS, lambda file: npz.write(file, arrays))
     if config.kind == "run":

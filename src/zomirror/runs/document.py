@@ -1,4 +1,4 @@
-"""JSON in run directories: one way to write a value, and reading that stays within bounds of size, depth and time."""
+"""JSON in run directories: one text for each value, and limits on the size and depth of what is read."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from zomirror.runs.npz import digest
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 LARGEST = 4 << 20  # bytes of any JSON file in a run directory
-DEEPEST = 64
+DEEPEST = 64  # nested lists and objects
 
 
 def canonical(value: object, where: str) -> Json:
-    """The JSON of a configuration value: numbers exactly, dataclasses by name and field, arrays by digest.
+    """A configuration value as JSON: dataclasses by type and fields, arrays by digest, 'inf', '-inf' and 'nan' as text.
 
-    `where` names the value in the error for anything that has no such form (functions, open files...).
-    Numbers that JSON cannot hold become the words 'inf', '-inf' and 'nan'.
+    `where` names the value in the error for anything else (functions, open files).
     """
     if isinstance(value, enum.Enum):
         value = value.value
@@ -50,7 +49,7 @@ def canonical(value: object, where: str) -> Json:
 
 
 def encode(value: Json) -> bytes:
-    """The one JSON text of a value: sorted keys, floats that read back bit for bit."""
+    """The JSON text of a value: sorted keys, floats that read back bit for bit."""
     text = json.dumps(value, sort_keys=True, indent=1, allow_nan=False, ensure_ascii=True) + "\n"
     data = text.encode("ascii")
     if len(data) > LARGEST:
@@ -61,7 +60,7 @@ def encode(value: Json) -> bytes:
 
 
 def decode(data: bytes, what: str) -> dict[str, Json]:
-    """The JSON object in `data`; depth is counted before the parser, which recurses, sees a single bracket."""
+    """The JSON object in `data`; its depth is checked first, because the parser is recursive."""
     if len(data) > LARGEST:
         raise RunError(f"{what} has {len(data):,} bytes of JSON, more than the {LARGEST:,} that are ever written")
     _check_depth(data, what)
@@ -75,7 +74,7 @@ def decode(data: bytes, what: str) -> dict[str, Json]:
 
 
 def differences(stored: Json, given: Json, where: str = "") -> list[tuple[str, str, str]]:
-    """(name, stored, given) of every place where two configurations differ, names dotted."""
+    """(dotted name, stored, given) of every value in which two configurations differ."""
     if isinstance(stored, dict) and isinstance(given, dict):
         found = []
         for key in sorted(stored.keys() | given.keys()):
@@ -87,7 +86,7 @@ def differences(stored: Json, given: Json, where: str = "") -> list[tuple[str, s
             else:
                 found += differences(stored[key], given[key], name)
         return found
-    # 1 == 1.0 == True in Python; the text tells them apart, and it is the text that is stored
+    # Compared as text, because 1 == 1.0 == True in Python.
     return [] if encode(stored) == encode(given) else [(where, _short(stored), _short(given))]
 
 
@@ -97,14 +96,14 @@ def _short(value: Json) -> str:
 
 
 def _check_depth(data: bytes, what: str) -> None:
-    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # without escapes a quote opens or closes a text
+    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # with escapes gone, every quote begins or ends a string
     marks = np.frombuffer(plain, np.uint8)
     outside = ~np.logical_xor.accumulate(marks == ord('"'))
     opens = (marks == ord("[")) | (marks == ord("{"))
     closes = (marks == ord("]")) | (marks == ord("}"))
     depth = np.cumsum((opens & outside).astype(np.int32) - (closes & outside), dtype=np.int32)
     if depth.max(initial=0) > DEEPEST:
-        raise RunError(f"{what} nests deeper than {DEEPEST} levels: no run directory does")
+        raise RunError(f"{what} nests deeper than {DEEPEST} levels, which is never written")
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""A directory held open: its files are reached by name through its descriptor, never through a link or a path."""
+"""An open directory whose files are opened by name relative to its descriptor; symbolic links are refused."""
 
 from __future__ import annotations
 
@@ -31,26 +31,25 @@ _SENTENCES = {
 
 
 def refusal(what: str, error: OSError) -> RunError:
-    """Say in one sentence what the operating system refused, and the way out."""
+    """A RunError that says in one sentence what the operating system refused and what to do."""
     sentence = _SENTENCES.get(error.errno or 0)
     return RunError(f"{what} {sentence}" if sentence else f"{what} cannot be used: {error.strerror or error}")
 
 
 def check_name(name: str) -> str:
-    """Return `name` if it is one plain path component; names come from users and from stored files."""
+    """Return `name` if it is one plain path component; users and stored files supply it."""
     if not isinstance(name, str):
         raise ArgumentTypeError(f"expected a run name of type str, got {type(name).__name__}")
     if not _NAME.fullmatch(name):
-        shown = repr(name[:80])
         raise ArgumentError(
             f"expected a run name of at most 100 letters, digits, '.', '_' or '-' that starts with a letter or "
-            f"digit, got {shown}: a name is one path component"
+            f"digit, got {name[:80]!r}: a name is one path component"
         )
     return name
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:
-    """Return the given run directory as an absolute path; nothing on the disk is looked at."""
+    """The run directory as an absolute path; it need not exist."""
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentTypeError(f"expected run_dir to be a str or a Path, got {type(path).__name__}")
     text = os.fspath(path)
@@ -63,7 +62,7 @@ def check_path(path: str | os.PathLike[str]) -> Path:
 
 
 def write_all(fd: int, data: bytes | memoryview, offset: int) -> None:
-    """Write every byte of `data` at `offset`; the operating system may take it in pieces."""
+    """Write all of `data` at `offset`; one pwrite may write only a part."""
     view = memoryview(data)
     while view:
         done = os.pwrite(fd, view, offset)
@@ -81,7 +80,7 @@ class Folder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open an existing directory; the last component may be a link, as the caller named it himself."""
+        """Open an existing directory; the path may be a link, because the caller named it."""
         try:
             return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
         except OSError as error:
@@ -89,7 +88,7 @@ class Folder:
 
     @classmethod
     def make(cls, path: Path) -> Self:
-        """Open a directory, creating it and its parents so that they survive a crash of the machine."""
+        """Open a directory; create it and its parents if missing, and sync them."""
         try:
             missing = [p for p in (path, *path.parents) if not os.path.lexists(p)]
             path.mkdir(parents=True, exist_ok=True)
@@ -110,7 +109,7 @@ class Folder:
             self.fd = -1
 
     def where(self, name: str) -> str:
-        """The full path of a file, for messages only."""
+        """The quoted full path of a file, for messages."""
         return repr(str(self.path / name))
 
     def names(self) -> list[str]:
@@ -128,7 +127,7 @@ class Folder:
         return "file" if stat.S_ISREG(mode) else "directory" if stat.S_ISDIR(mode) else "other"
 
     def size(self, name: str) -> int:
-        """The length of what has that name, 0 if nothing has."""
+        """The size of a file in bytes, 0 if it does not exist."""
         try:
             return os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_size
         except OSError:
@@ -158,7 +157,7 @@ class Folder:
         return fd
 
     def read(self, name: str, *, limit: int) -> bytes:
-        """The bytes of a file that has at most `limit` of them."""
+        """The content of a file of at most `limit` bytes."""
         fd = self.open_file(name)
         with os.fdopen(fd, "rb") as file:
             size = os.fstat(fd).st_size
@@ -167,7 +166,7 @@ class Folder:
             return file.read(limit)
 
     def write(self, name: str, fill: Callable[[BinaryIO], object]) -> None:
-        """Write a file and force it to the disk. Not atomic: for files that a later `replace` makes count."""
+        """Write a file and sync it. Not atomic: for files that count only after a later `replace` of another one."""
         try:
             self.remove(name)
             fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE, 0o666, dir_fd=self.fd)
@@ -179,9 +178,9 @@ class Folder:
             raise refusal(self.where(name), error) from error
 
     def replace(self, name: str, fill: Callable[[BinaryIO], object], *, sync: bool = True) -> None:
-        """Put a file in place at once: temporary file, fsync, rename, directory fsync. Readers see old or new.
+        """Write a file atomically: temporary file, fsync, rename, directory fsync. Readers see the old or the new one.
 
-        Without `sync` the last step is left to the next `replace` in this directory.
+        `sync=False` leaves the last step to the next `replace` in this directory.
         """
         temporary = f".{name}.tmp"
         try:
@@ -195,7 +194,7 @@ class Folder:
             self.remove(temporary)
 
     def remove(self, name: str) -> None:
-        """Delete a file; nothing happens if it is not there or cannot be deleted (`write` will then say so)."""
+        """Delete a file if possible; `write` reports one that could not be deleted."""
         try:
             os.unlink(name, dir_fd=self.fd)
         except OSError:

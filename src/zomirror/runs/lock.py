@@ -1,4 +1,4 @@
-"""One process at a time: an flock on the file `lock`, which the kernel drops when its owner dies, however it dies."""
+"""One process at a time: an flock on the file `lock`, which the kernel releases when its owner ends or is killed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _LARGEST = 4096
 
 
 def boot_id() -> str:
-    """A word that changes when this machine starts anew, or '' where there is none.
+    """An identifier of this boot of the machine, or '' where the system has none.
 
-    As long as it stays, whatever a process has written is still there, synced or not: a killed process loses
-    nothing that it wrote, only a machine that goes down does.
+    While it is unchanged, all that a killed process wrote is in its files, synced or not; only a crash of the machine
+    loses data.
     """
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -41,12 +41,12 @@ def now() -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that holds a run: enough to name it, and to see whether it still lives."""
+    """The process that holds a run, and what is needed to see whether it is alive."""
 
     pid: int
     host: str
     boot: str
-    born: str  # start time of the process in kernel ticks: tells it from a later process of the same number
+    born: str  # start time in kernel ticks: a later process of the same number has another
     since: str
 
     @classmethod
@@ -57,7 +57,7 @@ class Owner:
 
     @classmethod
     def read(cls, data: bytes) -> Self | None:
-        """The owner written in a lock file or journal; None if it names none."""
+        """The owner that a lock file or journal names, or None."""
         if not data.strip():
             return None
         try:
@@ -69,11 +69,11 @@ class Owner:
         return cls(pid, host, boot, born, since) if isinstance(pid, int) else None
 
     def write(self) -> bytes:
-        """The bytes that `read` reads."""
+        """The bytes for `read`."""
         return encode({field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
 
     def alive(self) -> bool:
-        """Whether the process can be seen to be alive, from this machine."""
+        """Whether the process is known to be alive; False for one on another machine."""
         here = self.host == socket.gethostname()[:255] and self.boot == boot_id()
         return here and self.born != "" and self.born == _born(self.pid)
 
@@ -93,7 +93,7 @@ class Lock:
 
     @classmethod
     def acquire(cls, folder: Folder) -> Self:
-        """Take the lock of a directory, or refuse at once and name who has it."""
+        """Lock a directory; BusyError at once, naming the owner, if it is locked."""
         fd = folder.open_file(NAME, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -118,7 +118,7 @@ class Lock:
         return self._fd >= 0
 
     def release(self) -> None:
-        """Let the next process in; releasing twice is allowed."""
+        """Release the lock; releasing twice is allowed."""
         if self._fd >= 0:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
@@ -130,17 +130,26 @@ class Lock:
 
 
 def holder(folder: Folder) -> Owner | None:
-    """Who is written in the lock file, alive or not; the lock itself is not touched."""
+    """The owner named in the lock file, alive or not; the lock is not tried."""
     if folder.kind(NAME) is None:
         return None
     return Owner.read(folder.read(NAME, limit=_LARGEST))
 
 
-def _born(pid: int) -> str:
+def process_fields(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat from the state on; empty if there is no such process, or no /proc."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        fields = text.rpartition(")")[2].split()
-        # a zombie has died and is only not yet collected; but its other threads may live on for a moment
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _born(pid: int) -> str:
+    fields = process_fields(pid)
+    if not fields:
+        return ""
+    try:
+        # A zombie is dead, unless other threads of it still run.
         dead = fields[0] in "ZX" and len(list(Path(f"/proc/{pid}/task").iterdir())) <= 1
     except OSError:
         return ""
@@ -148,7 +157,7 @@ def _born(pid: int) -> str:
 
 
 def _forget_in_child() -> None:
-    # An flock lives as long as any copy of its descriptor: a forked worker that outlives a killed owner would hold it
+    # An flock is held while any copy of its descriptor is open, so a forked worker would keep that of a killed owner.
     for lock in list(_held):
         if lock.held:
             lock._forget()

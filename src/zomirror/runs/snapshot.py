@@ -1,7 +1,7 @@
-"""A frozen state as named arrays and back, for checkpoints: no pickle, no code, only numbers.
+"""Pack a frozen state into named arrays for a checkpoint, and unpack it, without pickle.
 
-What a state is made of (dataclasses, tuples, arrays, numbers) is known from a state of the same method that has
-seen nothing yet, so only the numbers are stored.
+Only numbers are stored. The structure (dataclasses, tuples, arrays, numbers) comes from the initial state of the same
+method.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def pack(name: str, value: Any) -> Arrays:
-    """The arrays that hold `value`, each name beginning with `name`."""
+    """The arrays of `value`, named `name`, `name.field`, `name.0` and so on."""
     if value is None:
         return {}
     if isinstance(value, np.ndarray):
@@ -33,7 +33,7 @@ def pack(name: str, value: Any) -> Arrays:
 
 
 def unpack(name: str, like: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The value that `pack` stored, built like `like`; RunError when the arrays do not fit."""
+    """The value that `pack` stored, with the structure of `like`; RunError if the arrays do not fit it."""
     if like is None:
         return None
     if isinstance(like, np.ndarray):

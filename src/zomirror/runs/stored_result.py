@@ -1,8 +1,7 @@
-"""What a run ended with: result.json and result.npz, bound to the state of the journal that they came from."""
+"""The result of a run: result.json and result.npz, valid for one state of the journal."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A result as stored: `summary` is JSON, `arrays` are what is too large for it."""
+    """A stored result: small values in `summary` (JSON), arrays in `arrays`."""
 
     summary: dict[str, Json]
     arrays: dict[str, NDArray[Any]]
@@ -36,7 +35,7 @@ class Stored:
 def write(
     folder: Folder, config: Config, crc: int, summary: Mapping[str, object], arrays: Mapping[str, object]
 ) -> None:
-    """Put a result in place; a crash between its two files leaves no result, and the run can be finished again."""
+    """Write a result; after a crash between its two files there is none, and the run can be finished again."""
     document: dict[str, Json] = {
         "format": FORMAT,
         "run": config.run_id,
@@ -44,7 +43,7 @@ def write(
         "settings": config.settings,
         "finished": now(),
         "result": canonical(dict(summary), "result"),
-        "arrays": {name: npz.digest(npz.normal(value, name)) for name, value in arrays.items()},
+        "arrays": {name: npz.digest(value, name) for name, value in arrays.items()},
     }
     data = encode(document)
     if arrays:
@@ -53,7 +52,7 @@ def write(
 
 
 def belongs(folder: Folder, config: Config, crc: int) -> dict[str, Json] | None:
-    """The document of the stored result if it is of this configuration and this state of the journal."""
+    """The stored document if it belongs to this configuration and this state of the journal, else None."""
     if folder.kind(NAME) is None:
         return None
     document = decode(folder.read(NAME, limit=LARGEST), folder.where(NAME))
@@ -64,19 +63,15 @@ def belongs(folder: Folder, config: Config, crc: int) -> dict[str, Json] | None:
 
 
 def read(folder: Folder, config: Config, crc: int) -> Stored | None:
-    """The stored result, or None if there is none that belongs; RunError if it is damaged."""
+    """The stored result, or None if none belongs to this state; RunError if it is damaged."""
     document = belongs(folder, config, crc)
     if document is None:
         return None
     summary, digests = document.get("result"), document.get("arrays")
     if not isinstance(summary, dict) or not isinstance(digests, dict):
         raise RunError(f"{folder.where(NAME)} lacks a part that every result has")
-    arrays = {}
+    arrays: dict[str, NDArray[Any]] = {}
     if digests:
-        with os.fdopen(folder.open_file(ARRAYS), "rb") as file:
-            reader = npz.Reader(file, folder.where(ARRAYS))
-            for name, wanted in digests.items():
-                arrays[name] = reader.load(name)
-                if npz.digest(arrays[name]) != wanted:
-                    raise RunError(f"{folder.where(ARRAYS)}, array {name!r} is not the one that {NAME} describes")
+        with npz.opened(folder, ARRAYS) as reader:
+            arrays = reader.load_all(digests, NAME)
     return Stored(summary, arrays, str(document.get("finished")))

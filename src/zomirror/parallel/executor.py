@@ -1,4 +1,4 @@
-"""An executor that somebody else made: threads, processes, or any engine that speaks concurrent.futures."""
+"""An executor made by the caller: threads, processes, or anything with the interface of concurrent.futures."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from zomirror.errors import ArgumentTypeError
 from zomirror.parallel.unit import Outcome, Unit, run_unit
 
 
-class GivenSlot:
-    """One of the units that the executor may have under way."""
+class ExecutorSlot:
+    """One of the units that the executor may hold at a time."""
 
     process = None
     start_time = 0.0
@@ -22,7 +22,7 @@ class GivenSlot:
         self.ended = False
 
     def submit(self, unit: Unit) -> Future[Outcome]:
-        """Start a unit, or put it in the executor's queue."""
+        """Submit a unit; it may wait in the executor's queue."""
         running = self._executor.submit(run_unit, unit)
         if not isinstance(running, Future):
             raise ArgumentTypeError(
@@ -33,43 +33,43 @@ class GivenSlot:
         return running
 
     def has_begun(self) -> bool:
-        """Once the executor says so."""
+        """Whether the future says so."""
         return self._running is not None and self._running.running()
 
     def lost(self) -> None:
-        """A foreign worker tells nothing of itself."""
+        """Never known: an executor does not report on its workers."""
 
     def interrupt(self) -> bool:
-        """Threads share our signals, and processes get those of the terminal: wait for them."""
+        """True: threads receive our signals, and processes those of the terminal."""
         return True
 
     def end(self) -> None:
-        """What runs cannot be reached."""
+        """The same as `leave`: a running unit cannot be killed."""
         self.leave()
 
     def leave(self) -> None:
-        """Take back what has not begun."""
+        """Cancel the unit if it has not begun."""
         self.ended = True
         if self._running is not None:
             self._running.cancel()
 
 
-class GivenCrew:
-    """As many units at a time as the executor has workers, or all where it does not say."""
+class ExecutorPool:
+    """One slot for each worker of the executor, or for each unit if their number is unknown."""
 
     def __init__(self, executor: Any) -> None:
         self._executor = executor
         most = getattr(executor, "_max_workers", None)
         self._most = most if isinstance(most, int) else None
-        self._slots: list[GivenSlot] = []
+        self._slots: list[ExecutorSlot] = []
 
-    def slots(self, wanted: int) -> Sequence[GivenSlot]:
-        """Those not lost to a unit that did not come back."""
+    def slots(self, wanted: int) -> Sequence[ExecutorSlot]:
+        """The slots whose unit was not given up."""
         count = wanted if self._most is None else min(wanted, self._most)
-        self._slots += [GivenSlot(self._executor) for _ in range(count - len(self._slots))]
+        self._slots += [ExecutorSlot(self._executor) for _ in range(count - len(self._slots))]
         return [slot for slot in self._slots if not slot.ended]
 
     def close(self) -> None:
-        """The executor stays open; what waits in its queue is taken back."""
+        """Cancel what waits in the queue; the executor stays open."""
         for slot in self._slots:
             slot.leave()
