@@ -12,9 +12,9 @@ from zomirror.contrast.options import Wanted
 from zomirror.contrast.progress import Callback
 from zomirror.contrast.search.attack_search import search
 from zomirror.contrast.searches import Task
-from zomirror.drawing.picture import counted
 from zomirror.engine.durable import PathLike
 from zomirror.errors import DataError
+from zomirror.features.image_axes import counted
 from zomirror.methods.descent import Method
 from zomirror.numerics.arrays import Array
 from zomirror.result import History, Status
@@ -131,7 +131,8 @@ class Attack:
         one = self.explanation
         if not self.success:
             return f"attack on {one.name_of(one.label)}: {self.message}"
-        return f"{one.name_of(one.label)} is taken for {one.name_of(one.contrast_label)} with {counted(one)} changed"
+        count = counted(one.x, one.feature_names)
+        return f"{one.name_of(one.label)} is taken for {one.name_of(one.contrast_label)} with {count} changed"
 
     def plot(self, **options: Any) -> Figure:
         """The input, the change, what the model saw and its scores, as a matplotlib Figure."""

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.explanation_json import dumps, loads
-from zomirror.drawing.picture import counted
 from zomirror.errors import ArgumentError, ArgumentTypeError
+from zomirror.features.image_axes import counted
 from zomirror.numerics.arrays import Array
 from zomirror.result import History, Status
 
@@ -97,7 +97,7 @@ class Explanation:
         label, other = self.name_of(self.label), self.name_of(self.contrast_label)
         if not self.valid:
             return f"{self.kind} of {label}: {self.message}"
-        count = counted(self)
+        count = counted(self.x, self.feature_names)
         one = count.startswith("1 ")
         if self.kind == "PP":
             return f"classified {label} because of {count}, which alone {'is' if one else 'are'} enough"

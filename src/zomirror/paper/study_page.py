@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from zomirror.drawing.picture import as_uri
 from zomirror.paper.claims import Claim
 from zomirror.paper.curve_panels import Drawn
 from zomirror.paper.dimension import SCALES, SIDE, TARGET, Growth
@@ -18,6 +15,7 @@ from zomirror.paper.settings import QUERIES, Algorithm
 from zomirror.paper.store import write_whole
 from zomirror.paper.summary import Group, Panel
 from zomirror.paper.tables import final_rows
+from zomirror.report.html import html_page
 from zomirror.version import __version__
 
 NOTES = {
@@ -55,22 +53,12 @@ def write(
     growth_figure: Drawn | None = None,
 ) -> Path:
     """Write the page of these figures; `claims` are by section."""
-    from markupsafe import Markup
-
-    style = Markup(resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8"))  # noqa: S704
-    policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
     names = dict.fromkeys(section(panel.group) for panel, _ in figures)
     parts = [_part([pair for pair in figures if section(pair[0].group) == name], claims[name]) for name in names]
     if growth_figure is not None:
         parts.append(_growth_part(growths, growth_figure))
-    text: str = _template().render(
-        title="The paper's experiments, reproduced",
-        parts=parts,
-        queries=QUERIES,
-        version=__version__,
-        style=style,
-        policy=policy,
-    )
+    title = "The paper's experiments, reproduced"
+    text = html_page("zomirror.paper", title=title, parts=parts, queries=QUERIES, version=__version__)
     write_whole(path, text)
     return path
 
@@ -111,17 +99,4 @@ def _growth_part(growths: Sequence[Growth], drawn: Drawn) -> Part:
 
 
 def _shown(drawn: Drawn) -> Shown:
-    return Shown("data:image/svg+xml;base64," + base64.b64encode(drawn.svg.read_bytes()).decode(), drawn)
-
-
-@cache
-def _template() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # loaded only by those who make a page
-
-    loader = PackageLoader("zomirror.paper", ".")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.get_template("page.html.j2")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return Shown(as_uri("image/svg+xml", drawn.svg.read_bytes()), drawn)
