@@ -47,9 +47,9 @@ def test_grey_and_rgb_without_names_are_shown_as_images(
 def test_a_pixel_counts_once_whatever_its_channels() -> None:
     x = np.zeros((3, 8, 8))
     x[:, 2, 3] = 1
-    assert counted(x) == "1 pixel"
+    assert counted(x, 3) == "1 pixel"
     x[0, 4, 4] = -1
-    assert counted(x) == "2 pixels"
-    assert counted(x, ["name"] * x.size) == "4 features"
-    assert counted(np.array([0.0, 2.0])) == "1 feature"
-    assert counted(np.zeros(3)) == "0 features"
+    assert counted(x, 4) == "2 pixels"
+    assert counted(x, 4, ["name"] * x.size) == "4 features"
+    assert counted(np.array([0.0, 2.0]), 1) == "1 feature"
+    assert counted(np.zeros(3), 0) == "0 features"

@@ -147,7 +147,7 @@ def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:
     say(f"{name}: {answer(explained)}.")
     for one in explained:
         valid = "valid" if one.valid else "not valid"
-        counts = f"{counted(one.x, one.feature_names)}, F {one.objective:.4g}, {one.nfev:,} queries"
+        counts = f"{counted(one.x, one.nnz, one.feature_names)}, F {one.objective:.4g}, {one.nfev:,} queries"
         say(f"  {one.kind}  {valid}, {counts}: {saved.of(one)[1]}")
 
 

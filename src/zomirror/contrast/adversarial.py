@@ -131,7 +131,7 @@ class Attack:
         one = self.explanation
         if not self.success:
             return f"attack on {one.name_of(one.label)}: {self.message}"
-        count = counted(one.x, one.feature_names)
+        count = counted(one.x, one.nnz, one.feature_names)
         return f"{one.name_of(one.label)} is taken for {one.name_of(one.contrast_label)} with {count} changed"
 
     def plot(self, **options: Any) -> Figure:

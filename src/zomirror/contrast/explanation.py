@@ -97,7 +97,7 @@ class Explanation:
         label, other = self.name_of(self.label), self.name_of(self.contrast_label)
         if not self.valid:
             return f"{self.kind} of {label}: {self.message}"
-        count = counted(self.x, self.feature_names)
+        count = counted(self.x, self.nnz, self.feature_names)
         one = count.startswith("1 ")
         if self.kind == "PP":
             return f"classified {label} because of {count}, which alone {'is' if one else 'are'} enough"

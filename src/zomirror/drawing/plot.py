@@ -83,7 +83,7 @@ def plot_grid(explanations: Iterable[Drawable], *, title: str = "") -> Figure:
             row = 1 + 2 * kinds.index(one.kind)
             overlay, after = (sheet.axes(x, above + down * i, side, side) for i in (row, row + 1))
             _shown(overlay, picture.overlay(one)).set_xlabel(
-                counted(one.x, one.feature_names) if one.valid else "not found", fontsize=7, labelpad=2
+                counted(one.x, one.nnz, one.feature_names) if one.valid else "not found", fontsize=7, labelpad=2
             )
             seen = fitted(f"seen as {one.name_of(one.contrast_label)}", 7, side + 0.04)
             _shown(after, picture.image(one.perturbed)).set_xlabel(seen, fontsize=7, labelpad=2, color=hue_of(one.kind))
@@ -139,7 +139,7 @@ def _draw_pictures(sheet: Sheet, y: float, one: Drawable, picture: Picture) -> N
     images = picture.image(one.x0), picture.overlay(one), picture.image(one.perturbed)
     titles = (
         f"input: {one.name_of(one.label)}",
-        f"{one.kind}: {counted(one.x, one.feature_names)}" if one.valid else f"no valid {one.kind}",
+        f"{one.kind}: {counted(one.x, one.nnz, one.feature_names)}" if one.valid else f"no valid {one.kind}",
         f"model sees: {one.name_of(one.contrast_label)}",
     )
     for i, (image, title) in enumerate(zip(images, titles, strict=True)):

@@ -47,9 +47,10 @@ def shown_axes(shape: tuple[int, ...], names: Sequence[str] | None = None) -> Im
     return axes if shape[axes.channels] in (1, 3) else None
 
 
-def counted(x: NDArray[Any], names: Sequence[str] | None = None) -> str:
-    """`6 pixels` with a non-zero channel where x is an image, else `6 features` that are non-zero."""
+def counted(x: NDArray[Any], nnz: int, names: Sequence[str] | None = None) -> str:
+    """The size of a change x in words: `6 pixels` with a non-zero channel if it is an image, else its nnz features."""
     axes = shown_axes(x.shape, names)
-    channels = () if axes is None or axes.channels is None else axes.channels
-    count = np.count_nonzero(np.any(x, axis=channels))
-    return f"{count} {'feature' if axes is None else 'pixel'}{'' if count == 1 else 's'}"
+    if axes is None:
+        return f"{nnz} feature{'' if nnz == 1 else 's'}"
+    pixels = np.count_nonzero(np.any(x, axis=() if axes.channels is None else axes.channels))
+    return f"{pixels} pixel{'' if pixels == 1 else 's'}"

@@ -40,7 +40,7 @@ def _features(one: Explanation) -> str:
     change = None if picture is None else picture.change(one.x)
     if change is not None and change.any():
         done = "" if one.kind == "PP" else " changed" if (change < 0).any() else " added"
-        return f"{counted(one.x, one.feature_names)}{done} ({place(change)})"
+        return f"{counted(one.x, one.nnz, one.feature_names)}{done} ({place(change)})"
     shown = [_feature(one, i) for i in largest_features(one)[:_MOST]]
     if (rest := one.nnz - _MOST) > 0:
         shown.append(f"{rest} more feature{'' if rest == 1 else 's'}")
