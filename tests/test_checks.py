@@ -76,7 +76,7 @@ def test_a_vector_is_copied_and_read_only(given: Any, dtype: type[Any]) -> None:
         ([1j, 2], TypeError, "expected x0 to hold real numbers, got dtype complex128"),
         (["a", "b"], TypeError, "expected x0 to hold real numbers, got dtype <U1"),
         ([None, 1], TypeError, "expected x0 to hold real numbers, got dtype object"),
-        ([[1], [2, 3]], TypeError, "expected x0 to be a vector of numbers, got a ragged sequence"),
+        ([[1], [2, 3]], TypeError, "expected x0 to be an array of numbers, got a ragged sequence"),
     ],
     ids=str,
 )

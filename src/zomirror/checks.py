@@ -50,14 +50,20 @@ def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def vector(name: str, value: object) -> Array:
-    """A finite vector of at least one number, copied and read-only; float32 stays, everything else is float64."""
+def real_array(name: str, value: object) -> Array:
+    """An array of real numbers, without a copy where `value` is one."""
     try:
         given = np.asarray(value)
     except ValueError:
-        raise ArgumentTypeError(f"expected {name} to be a vector of numbers, got a ragged sequence") from None
+        raise ArgumentTypeError(f"expected {name} to be an array of numbers, got a ragged sequence") from None
     if given.dtype.kind not in "biuf":
         raise ArgumentTypeError(f"expected {name} to hold real numbers, got dtype {given.dtype}")
+    return given
+
+
+def vector(name: str, value: object) -> Array:
+    """A finite vector of at least one number, copied and read-only; float32 stays, everything else is float64."""
+    given = real_array(name, value)
     if given.ndim != 1 or given.size == 0:
         remedy = "give at least one coordinate" if given.size == 0 else "ravel it"
         raise ArgumentError(f"expected {name} of shape (d,) with d >= 1, got shape {given.shape}: {remedy}")

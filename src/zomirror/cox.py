@@ -1,11 +1,11 @@
-"""Cox's partial likelihood as a black box, and its elastic-net path from queries alone.
+"""Cox regression from queries alone: the partial likelihood as a black box, and its elastic-net path.
 
 With covariates x_i, times t_i, events e_i in {0, 1} and risk sets R(t) = {i: t_i >= t}, this is
 
     f(b) = -(1/n) sum over events i of  <x_i, b> - log s_i(b)
 
-where s_i = sum of exp <x_j, b> over R(t_i) (Breslow). Where d events share a time, Efron's l-th of them, l = 0..d-1,
-loses the part l/d of those d from its sum. f is convex, and 0 is the model in which nothing matters.
+where s_i = sum of exp <x_j, b> over R(t_i) (Breslow). If k events share a time, Efron's method subtracts from the s_i
+of the l-th of them, l = 0..k-1, l/k of their own terms. f is convex; b = 0 is the model without covariates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.checks import choice, number, positive, positive_integer, seed_of, some, vector
+from zomirror.checks import choice, number, positive, positive_integer, real_array, seed_of, some, vector
 from zomirror.engine.durable import PathLike, stored_seed
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.methods.descent import Method
@@ -32,11 +32,11 @@ Floats = NDArray[np.float64]
 TIES = ("efron", "breslow")
 SMALLEST = np.finfo(np.float64).tiny
 TINY, ROUNDING = 1e-5, 1e-9
-"""Coefficients below this part of the largest are set to 0, unless F rises by more than this part of itself."""
+"""Coefficients below 1e-5 of the largest are set to 0, unless F rises by more than 1e-9 of itself."""
 FEWEST = 100
-"""With fewer queries a step none is kept for that."""
+"""With a smaller budget per step no query is reserved for that."""
 BLOCK = 256
-"""Rows that `strongest` asks at a time."""
+"""Rows of one call in `strongest`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,9 +56,9 @@ class CoxLoss:
     def __post_init__(self) -> None:
         X, time, event = _checked(self.X, self.time, self.event)
         choice("ties", self.ties, TIES)
-        order = np.argsort(-time, kind="stable")  # so that a risk set is a beginning of the order
+        order = np.argsort(-time, kind="stable")  # so that risk sets are the first rows
         late, hit = time[order], event[order]
-        # Of every event, in order: where its time begins and ends, and the part of the tied events that it loses.
+        # For every event: the first and last row of its time, and the fraction of the tied events to subtract.
         events = np.flatnonzero(hit)
         begins, ends = np.searchsorted(-late, -late[events], "left"), np.searchsorted(-late, -late[events], "right") - 1
         tied = np.searchsorted(events, ends, "right") - np.searchsorted(events, begins, "left")
@@ -70,12 +70,12 @@ class CoxLoss:
 
     @property
     def n(self) -> int:
-        """How many patients there are."""
+        """The number of patients."""
         return self.time.size
 
     @property
     def d(self) -> int:
-        """How many covariates there are."""
+        """The number of covariates."""
         return int(self.X.shape[1])
 
     def __call__(self, B: NDArray[Any]) -> Floats:
@@ -98,15 +98,15 @@ class CoxLoss:
         return np.asarray(scores[:, hit].sum(axis=1) - logs.sum(axis=1))
 
     def subsampled(self, patients: int, rng: object = 0) -> SubsampledCox:
-        """The stochastic form: each draw sees `patients` of them at random, and risk sets among these only."""
+        """The stochastic form: each draw is the loss of `patients` random patients, with risk sets among these only."""
         return SubsampledCox(self, positive_integer("patients", patients), seed_of(rng))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubsampledCox:
-    """f of random patients, for minimize(stochastic=True): rows of the same draw see the same patients.
+    """The loss of random patients, for minimize(stochastic=True); rows of one draw share their patients.
 
-    Its mean over the draws is minimised near the coefficients that minimise f, whatever the size of the sample.
+    For samples of any size, its mean over the draws is minimised near the minimiser of f.
     """
 
     whole: CoxLoss
@@ -119,11 +119,11 @@ class SubsampledCox:
 
     @property
     def d(self) -> int:
-        """How many covariates there are."""
+        """The number of covariates."""
         return self.whole.d
 
     def __call__(self, B: NDArray[Any], draws: NDArray[np.integer[Any]]) -> Floats:
-        """The value of every row for its draw."""
+        """The value of each row of B at its draw."""
         values = np.empty(len(B))
         for draw in np.unique(draws):
             rows = draws == draw
@@ -131,7 +131,7 @@ class SubsampledCox:
         return values
 
     def _sample(self, draw: int) -> CoxLoss:
-        """Patients of whom at least one has an event: without one there is no likelihood."""
+        """The loss of random patients of whom at least one has an event: without events there is no likelihood."""
         rng, whole = np.random.default_rng([self.seed, draw]), self.whole
         while True:
             chosen = rng.choice(whole.n, self.patients, replace=False)
@@ -141,12 +141,12 @@ class SubsampledCox:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoxPath:
-    """The minimisers of f + l1 |b|_1 + (l2/2) |b|_2^2 along decreasing l1, each begun where the last one ended."""
+    """The minimisers of f + l1 |b|_1 + (l2/2) |b|_2^2 for decreasing l1, each started at the one before."""
 
     l1: Floats
     l2: Floats
     coefficients: Floats
-    """One row for each l1."""
+    """One row per l1."""
     results: tuple[Result, ...] = field(repr=False)
 
     @property
@@ -156,23 +156,33 @@ class CoxPath:
 
     @property
     def f(self) -> Floats:
-        """f at each minimiser; for a stochastic form f of one draw."""
+        """f at each minimiser; for the stochastic form, at one draw."""
         return np.array([result.f for result in self.results])
 
     def selected(self, i: int) -> NDArray[np.intp]:
-        """The covariates that matter at the i-th l1."""
+        """The covariates with non-zero coefficients at the i-th l1."""
         return np.flatnonzero(self.coefficients[i])
 
 
 def simulate(
     patients: int = 400, covariates: int = 2_000, relevant: int = 10, rng: object = 0, *, censored: float = 0.3
 ) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
-    """X, times, events and the true coefficients of exponential survival, of which about a part is censored."""
+    """Simulated exponential survival times: X, times, events and the true coefficients.
+
+    Parameters
+    ----------
+    patients, covariates, relevant : int
+        The numbers of rows, of columns, and of columns with non-zero coefficients.
+    rng : int or Generator
+        The seed.
+    censored : float
+        The expected fraction of censored patients.
+    """
     n, d = positive_integer("patients", patients), positive_integer("covariates", covariates)
     if positive_integer("relevant", relevant) > d:
         raise ArgumentError(f"expected relevant <= covariates, got {relevant} of {d}")
     if not 0 < number("censored", censored) < 1:
-        raise ArgumentError(f"expected censored between 0 and 1, got {censored}: it is a part of the patients")
+        raise ArgumentError(f"expected censored between 0 and 1, got {censored}: it is a fraction of the patients")
     draw = np.random.default_rng(seed_of(rng))
     b = np.zeros(d)
     b[draw.choice(d, relevant, replace=False)] = draw.choice([-1.0, 1.0], relevant) * draw.uniform(0.5, 1.0, relevant)
@@ -184,9 +194,9 @@ def simulate(
 
 
 def strongest(loss: CoxLoss) -> float:
-    """The least l1 at which no covariate matters (for l2 >= 0): max_j |df/db_j| at 0, by central differences.
+    """The smallest l1 whose minimiser is 0, for any l2: max_j |df/db_j| at 0, by central differences.
 
-    It costs two queries for each covariate.
+    It costs two queries per covariate.
     """
     step, most = 1e-4, 0.0
     for start in range(0, loss.d, BLOCK):
@@ -206,12 +216,29 @@ def cox_path(
     run_dir: PathLike | None = None,
     **options: Any,
 ) -> CoxPath:
-    """Fit along decreasing `l1` (with one `l2`, or one for each), `budget` queries a step, within |b_j| <= `bound`.
+    """Fit coefficients for each of the decreasing `l1`, each fit started at the one before.
 
-    f is asked for values only; `options` go to minimize(), whose default method does without restarts here, f being
-    convex. Of each step the best iterate is kept, its last query being for the coefficients without those that make no
-    difference; of a stochastic form, the last iterate as it is.
-    With a `run_dir` each step has a run of its own in there (00, 01, ...), and the same call goes on after a kill.
+    A fit returns the best iterate; its last query tests whether coefficients below 1e-5 of the largest can be set to 0.
+    The stochastic form returns the last iterate.
+
+    Parameters
+    ----------
+    loss : CoxLoss or SubsampledCox
+        The data.
+    l1 : float or sequence of float
+        Decreasing strengths of the l1 penalty.
+    l2 : float or sequence of float
+        The strength of the l2 penalty, one or one per l1.
+    budget : int
+        Queries per fit.
+    bound : float
+        Coefficients satisfy |b_j| <= bound.
+    rng : int, Generator or None
+        The seed.
+    run_dir : path, optional
+        Makes the path resumable: each fit is a run in a subdirectory 00, 01, ...
+    **options
+        Further arguments of `minimize`. By default the recommended method is used without restarts, f being convex.
     """
     if not isinstance(loss, CoxLoss | SubsampledCox):
         raise ArgumentTypeError(f"expected loss to be a CoxLoss or its subsampled() form, got {loss!r}")
@@ -235,13 +262,13 @@ def cox_path(
 
 
 def _one_basin(b: NDArray[Any], penalty: ElasticNet, limit: float, noise: float | None) -> Method:
-    """The recommended method without its restarts: f is convex, and queries that look elsewhere would be lost."""
+    """The recommended method without restarts, which a convex f does not need."""
     found = recommended(b, penalty, Box.of((-limit, limit), b.size), noise=noise)
     return found.surveyed if isinstance(found, Restarted) else found
 
 
 def _penalties(l1: object, l2: object) -> list[ElasticNet]:
-    """One for each step."""
+    """One per fit."""
     strengths, ridges = (
         vector(name, [value] if isinstance(value, int | float | np.number) else value).astype(np.float64)
         for name, value in (("l1", l1), ("l2", l2))
@@ -254,7 +281,7 @@ def _penalties(l1: object, l2: object) -> list[ElasticNet]:
 
 
 def _tidied(loss: Any, result: Result, penalty: ElasticNet) -> Result:
-    """With exact zeros where a coefficient makes no difference; asks once more, and counts it."""
+    """The result with negligible coefficients set to 0, if F does not rise; it costs one query, which is counted."""
     x = np.where(np.abs(result.x) < TINY * np.abs(result.x).max(), 0.0, result.x)
     f = float(loss(x[None])[0])
     fun = f + penalty(x)
@@ -266,7 +293,7 @@ def _tidied(loss: Any, result: Result, penalty: ElasticNet) -> Result:
 
 
 def _checked(X: object, time: object, event: object) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """The data as arrays, or a sentence that says what does not fit."""
+    """The data as arrays; ArgumentError says what is wrong with them."""
     covariates, times, events = _numbers("X", X), _numbers("time", time), _numbers("event", event)
     if covariates.ndim != 2 or covariates.size == 0:
         raise ArgumentError(f"expected X as a table (patients, covariates), got shape {covariates.shape}")
@@ -287,17 +314,11 @@ def _checked(X: object, time: object, event: object) -> tuple[Floats, Floats, ND
             f"expected events as 0 (censored) or 1 (happened), got {events[wrong[0]]:g} at {some(wrong, 'patient')}"
         )
     if not events.any():
-        raise ArgumentError("expected at least one event, got none: a likelihood needs something that happened")
+        raise ArgumentError("expected at least one event, got none: without events there is no likelihood")
     return covariates, times, events.astype(bool)
 
 
 def _numbers(name: str, value: object) -> Floats:
-    try:
-        given = np.asarray(value)
-    except ValueError:
-        raise ArgumentTypeError(f"expected {name} to be an array of numbers, got a ragged sequence") from None
-    if given.dtype.kind not in "biuf":
-        raise ArgumentTypeError(f"expected {name} to hold real numbers, got dtype {given.dtype}")
-    array: Floats = np.array(given, np.float64)
+    array: Floats = np.array(real_array(name, value), np.float64)
     array.flags.writeable = False
     return array

@@ -23,10 +23,21 @@ if TYPE_CHECKING:
 def scipy_method(
     method: Method | None = None, *, l1: float = 0.0, l2: float = 0.0, budget: int = 10_000, rng: object = None
 ) -> Callable[..., OptimizeResult]:
-    """A `method=` for scipy.optimize.minimize; F = fun + l1 |x|_1 + (l2/2) |x|_2^2 is what it minimises.
+    """Return a `method=` for scipy.optimize.minimize that minimises F = fun + l1 |x|_1 + (l2/2) |x|_2^2.
 
-    The function is called one point at a time, as SciPy's contract has it. `options` of scipy.optimize.minimize
-    override `budget`, `rng` and the method's `batch_size`, and may add `maxiter`, `max_time`, `target` and `returns`.
+    The function is called with one point at a time. The `options` of scipy.optimize.minimize may be `budget`, `rng`,
+    `batch_size`, `maxiter`, `max_time`, `target` and `returns`, and take precedence over the arguments here.
+
+    Parameters
+    ----------
+    method : Method, optional
+        By default the recommended method, or ZO-AdaExpMD where the options have a `batch_size`.
+    l1, l2 : float
+        The weights of the penalty.
+    budget : int
+        The number of function values.
+    rng : int, Generator or None
+        The seed.
     """
 
     def solve(
@@ -40,7 +51,7 @@ def scipy_method(
         **options: Any,
     ) -> OptimizeResult:
         for derivative in ("jac", "hess", "hessp"):
-            options.pop(derivative, None)  # SciPy passes them always; values are all we use
+            options.pop(derivative, None)  # SciPy always passes them; only values are used
         if constraints:
             raise ArgumentError("expected no constraints, only bounds: this method keeps x in a box")
         unknown = sorted(set(options) - _OPTIONS)
@@ -79,7 +90,7 @@ def _with_batch_size(method: Any, batch_size: int) -> Method:
 
 
 def _as_ours(callback: Callable[..., object]) -> Callable[[Intermediate], object]:
-    """SciPy's two forms: the only parameter is called `intermediate_result`, or the callback takes x."""
+    """SciPy's two kinds of callbacks: the only parameter is named `intermediate_result`, or it is x."""
     if set(inspect.signature(callback).parameters) == {"intermediate_result"}:
         return lambda latest: callback(intermediate_result=_as_scipy(latest))
     return lambda latest: callback(np.copy(latest.x))
@@ -90,7 +101,7 @@ def _as_scipy(latest: Intermediate) -> OptimizeResult:
 
 
 def _scipy_result(**fields: Any) -> OptimizeResult:
-    from scipy.optimize import OptimizeResult  # whoever calls this has loaded it; the rest of us need not wait for it
+    from scipy.optimize import OptimizeResult  # slow to import; a caller has imported it already
 
     result = OptimizeResult()
     result.update(fields)

@@ -1,10 +1,10 @@
-"""Contracts of the pieces, as checks that a contributor runs on a new one.
+"""Checks that a contributor runs on a new mirror map, directions, estimator or step rule.
 
     from zomirror.testing import check_mirror_map
     check_mirror_map(MyMap(), phi=my_phi)
 
-Each check returns nothing, or raises AssertionError with the promise that was broken. They are seeded, so a piece
-that passes once passes always.
+Each check raises AssertionError with the promise that is broken, if any. Checks are seeded: a class that passes once
+passes always.
 """
 
 from __future__ import annotations
@@ -28,14 +28,25 @@ from zomirror.numerics.arrays import Array, Values
 from zomirror.problem import Box, ElasticNet, Problem
 
 STANDARD_ERRORS = 4.5
-"""How far a mean may lie from its expectation: among the hundreds compared here, honest ones stay below."""
+"""The largest accepted deviation of a mean: no correct one of the hundreds compared here exceeds it."""
 DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def check_mirror_map(mirror: MirrorMap, phi: Callable[[Array], float], *, d: int = 6, seed: int = 0) -> None:
-    """P(x, g, eta) is the minimiser that it claims to be, of x's dtype, in the box; `phi` is the map's own function.
+    """Check that step() gives the minimiser of <g, y> + h(y) + eta B(y, x) in the box, in x's dtype.
 
-    Penalties and boxes that the map's `check` refuses are left out; one of them must be accepted.
+    Penalties and boxes that the map's `check` refuses are skipped; it must accept at least one.
+
+    Parameters
+    ----------
+    mirror : MirrorMap
+        The mirror map.
+    phi : callable
+        Its distance-generating function, which defines the Bregman divergence B.
+    d : int
+        The dimension of the test points.
+    seed : int
+        The seed of the test points.
     """
     rng, tried = np.random.default_rng(seed), 0
     for dtype in DTYPES:
@@ -108,7 +119,19 @@ def _check_movement(mirror: MirrorMap, d: int, rng: np.random.Generator) -> None
 
 
 def check_directions(directions: Directions, *, d: int = 5, rows: int = 20_000, seed: int = 0) -> None:
-    """E[u u^T] = I / delta, and row j of iteration t depends on (key, t, j) alone."""
+    """Check that E[u u^T] = I / delta, and that row j of iteration t depends on (key, t, j) alone.
+
+    Parameters
+    ----------
+    directions : Directions
+        The directions.
+    d : int
+        The dimension.
+    rows : int
+        The directions whose mean is compared with its expectation.
+    seed : int
+        The seed of the key.
+    """
     key = key_of(seed)
     for dtype in DTYPES:
         for width in (1, d, 8, 257):
@@ -137,9 +160,20 @@ def check_directions(directions: Directions, *, d: int = 5, rows: int = 20_000, 
 def check_estimator(
     estimator: Estimator, *, d: int = 6, batches: int = 400, stochastic: bool = True, seed: int = 0
 ) -> None:
-    """Asking and telling are pure, and on a linear function the estimate is unbiased on the free coordinates.
+    """Check that ask() and tell() are pure, and that on a linear function the estimate is unbiased on free coordinates.
 
-    `stochastic=False` leaves out functions with a random draw, for an estimator that does not take them.
+    Parameters
+    ----------
+    estimator : Estimator
+        The gradient estimator.
+    d : int
+        The dimension.
+    batches : int
+        The estimates whose mean is compared with its expectation.
+    stochastic : bool
+        Whether the estimator supports stochastic functions, which are then checked too.
+    seed : int
+        The seed of the test points.
     """
     rng = np.random.default_rng(seed)
     slope = rng.normal(size=d)
@@ -149,7 +183,7 @@ def check_estimator(
         problem = Problem(d, dtype, ElasticNet(0.1, 0.1), Box(lower, upper).astype(dtype))
         x = _read_only(problem.box.project(rng.normal(size=d).astype(dtype)))
         memory = estimator.init(problem)
-        for t in range(3):  # what is promised is promised of every memory, not only of the first
+        for t in range(3):  # the promises hold for every memory, not only for the first
             memory = _check_batch(estimator, memory, problem, x, t, slope)
         gradients = np.array(
             [
@@ -158,7 +192,7 @@ def check_estimator(
             ]
         )
         free = [i for i in range(d) if i != 1]
-        # The function itself is only known to rounding, which the radius magnifies.
+        # Rounding errors of the function are divided by the radius.
         slack = 2e-2 if dtype == np.float32 else 1e-6
         _check_mean(gradients[:, free], slope[free], "the estimate must be unbiased on linear functions", slack)
     if stochastic:
@@ -190,7 +224,7 @@ def _check_batch(estimator: Estimator, memory: Any, problem: Problem, x: Array, 
 
 
 def _check_draws(estimator: Estimator, d: int, slope: Values) -> None:
-    """Rows that share a draw share its noise, which must cancel in the differences."""
+    """Check that the noise of a draw cancels in the differences of rows that share it."""
     problem = Problem(d, DTYPES[1], ElasticNet(), Box(), stochastic=True)
     x = _read_only(np.linspace(-1, 1, d))
 
@@ -207,7 +241,19 @@ def _check_draws(estimator: Estimator, d: int, slope: Values) -> None:
 
 
 def check_step_rule(rule: StepRule, *, mirror: MirrorMap | None = None, d: int = 6, seed: int = 0) -> None:
-    """The step size is a positive finite float after any finite moves, and advance() is pure."""
+    """Check that the step size is a positive finite float after any finite moves, and that advance() is pure.
+
+    Parameters
+    ----------
+    rule : StepRule
+        The step rule.
+    mirror : MirrorMap, optional
+        The mirror map that it is used with; Euclidean by default.
+    d : int
+        The dimension.
+    seed : int
+        The seed of the moves.
+    """
     mirror, rng, memory = mirror or Euclidean(), np.random.default_rng(seed), rule.init()
     for size in (0.0, 1e-30, 1e-3, 1.0, 1e3, 0.0, *rng.exponential(size=50)):
         x, g = (_read_only(rng.normal(size=d)) for _ in range(2))

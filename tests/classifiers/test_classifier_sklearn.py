@@ -121,7 +121,7 @@ def test_models_that_cannot_be_asked_are_refused_at_once():
     from sklearn.linear_model import LinearRegression
 
     X, y = sk.SETS[1]
-    with pytest.raises(ArgumentTypeError, match="expected estimator a scikit-learn classifier, got int"):
+    with pytest.raises(ArgumentTypeError, match="expected estimator to be a scikit-learn classifier, got int"):
         Sklearn(3)
     for unfitted in (
         sk.RandomForestClassifier(),

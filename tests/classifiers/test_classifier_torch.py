@@ -150,5 +150,5 @@ def test_what_is_not_one_tensor_is_refused():
 
     with pytest.raises(OracleError, match="expected the module to return one tensor of scores, got tuple"):
         Torch(Pair())(X)
-    with pytest.raises(ArgumentTypeError, match=r"expected module a torch.nn.Module, got function"):
+    with pytest.raises(ArgumentTypeError, match=r"expected module to be a torch.nn.Module, got function"):
         Torch(lambda batch: batch)  # type: ignore[arg-type]

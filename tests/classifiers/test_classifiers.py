@@ -141,8 +141,8 @@ def test_real_scores_come_through(values, dtype):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.zeros(3), r"expected scores of shape \(3, classes >= 2\), got \(3,\): of one score s per row"),
-        (np.zeros((3, 1)), r"got \(3, 1\): of one score s per row"),
+        (np.zeros(3), r"expected scores of shape \(3, classes >= 2\), got \(3,\): turn one score s per row"),
+        (np.zeros((3, 1)), r"got \(3, 1\): turn one score s per row"),
         (np.zeros((2, 4)), r"got \(2, 4\): return one row per input"),
         (np.zeros((3, 4, 1)), r"got \(3, 4, 1\)"),
         (0.5, r"got \(\)"),
@@ -207,14 +207,14 @@ def test_the_adapter_is_chosen_by_what_the_model_is(tmp_path: Path):
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        ("https://host/v2", ArgumentError, "http_classifier asks a model behind a URL"),
+        ("https://host/v2", ArgumentError, "use http_classifier"),
         ("HTTP://host", ArgumentError, "http_classifier"),
         ("net.pt", ArgumentError, "weights_only=True"),
         ("forest.pkl", ArgumentError, "opening a pickle runs what is in it"),
         ("forest.JOBLIB", ArgumentError, "opening a pickle runs what is in it"),
         (Path("net.h5"), ArgumentError, "expected the path of an .onnx file, got 'net.h5'"),
         ("none.onnx", DataError, "found no file"),
-        (3, ArgumentTypeError, "expected a model that can be asked, got int"),
+        (3, ArgumentTypeError, "expected a model, got int"),
         (None, ArgumentTypeError, "got NoneType"),
     ],
 )

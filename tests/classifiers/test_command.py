@@ -31,9 +31,9 @@ from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 X = np.random.default_rng(6).normal(size=(7, 4))
 PREDICT = f"predict = lambda x: x.reshape(len(x), -1) @ np.array({WEIGHTS.tolist()})\n"
 DOCS = str(framing.__doc__)
-LOOP = textwrap.dedent(DOCS.split("serves for ever is\n")[1].split("`lines`")[0])
+LOOP = textwrap.dedent(DOCS.split("a persistent program is\n")[1].split("`lines`")[0])
 SERVER = LOOP.replace("stdin =", PREDICT + "stdin =")
-LINE_LOOP = textwrap.dedent(DOCS.split("more than a line to read:\n")[1].split("Nothing else")[0])
+LINE_LOOP = textwrap.dedent(DOCS.split("and flush it:\n")[1].split("Nothing else")[0])
 LINE_PREDICT = f"predict = lambda x: [sum(a * b for a, b in zip(x, w)) for w in {WEIGHTS.T.tolist()}]\n"
 LINES = LINE_LOOP.replace("for line", LINE_PREDICT + "for line")
 
@@ -362,7 +362,7 @@ def ask_twice(classifier: Any) -> None:
             "the same number of values in every line",
         ),
         ("lines", "import sys\nfor line in sys.stdin: print(flush=True)", "the same number of values in every line"),
-        ("lines", "import sys\nfor line in sys.stdin: print(1, flush=True)", r"got \(7, 1\): of one score s per row"),
+        ("lines", "import sys\nfor line in sys.stdin: print(1, flush=True)", r"got \(7, 1\): turn one score s per row"),
         ("lines", "import sys\nfor line in sys.stdin: print('1 2\\n3 4', flush=True)", "expected 7 lines, got more"),
         ("lines", "import sys\nwhile True: sys.stdout.write('1' * 65536)", "expected at most 1000000 bytes, got more"),
         (
@@ -423,7 +423,7 @@ def test_there_is_no_shell(tmp_path):
     with command_classifier([*python(code), argument], framing="lines") as classifier:
         np.testing.assert_array_equal(classifier(X[:1]), [[len(argument), 1]])
     assert not mark.exists()
-    with pytest.raises(ArgumentTypeError, match="there is no shell, split it"):
+    with pytest.raises(ArgumentTypeError, match="no shell is used, split it"):
         command_classifier("python -c pass")
 
 
@@ -439,9 +439,9 @@ def test_it_runs_where_it_is_told_to(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"args": []}, "expected args a list of strings"),
-        ({"args": ["a", 3]}, "expected args a list of strings"),
-        ({"args": ["a\0b"]}, "expected args a list of strings"),
+        ({"args": []}, "expected args to be a list of strings"),
+        ({"args": ["a", 3]}, "expected args to be a list of strings"),
+        ({"args": ["a\0b"]}, "expected args to be a list of strings"),
         ({"args": ["no-such-program-here"]}, "found none at 'no-such-program-here'"),
         ({"framing": "csv"}, "expected framing to be one of"),
         ({"timeout": 0.0}, "expected timeout > 0"),

@@ -564,7 +564,7 @@ def described(**fields: Any) -> str:
         (binary(described(), b"\0" * 132, "999999"), "length of the JSON part"),
         (binary(described(), b"\0" * 132, "-1"), "length of the JSON part"),
         (binary(described(), b"\0" * 132, "9" * 5000), "length of the JSON part"),
-        (reply(b"not gzip", Content_Encoding="gzip"), "said to be gzip and is not"),
+        (reply(b"not gzip", Content_Encoding="gzip"), "marked as gzip but is not"),
         (reply(GOOD, Content_Encoding="br"), "compressed, though identity was asked for"),
     ],
 )
@@ -870,9 +870,9 @@ def test_there_is_no_way_to_switch_verification_off():
         ({"concurrency": 0}, "expected concurrency"),
         ({"concurrency": 2}, "expected batch_rows for a concurrency of 2"),
         ({"encoding": "xml"}, "expected encoding to be one of"),
-        ({"model": ".."}, "expected model a name"),
-        ({"model": ""}, "expected model a name"),
-        ({"version": "a\nb"}, "expected version a name"),
+        ({"model": ".."}, "expected model to be a name"),
+        ({"model": ""}, "expected model to be a name"),
+        ({"version": "a\nb"}, "expected version to be a name"),
         ({"datatype": "INT8"}, "expected a model with input of FP16"),
     ],
 )

@@ -174,7 +174,7 @@ def test_an_onnx_file_tells_the_shape_of_its_input(here: Path) -> None:
         (["no.onnx", "digits:7"], 2, "a file that exists"),
         (["no_such_module:f", "digits:7"], 2, "a module that can be imported"),
         (["toy_model:absent", "digits:7"], 2, "toy_model has no absent"),
-        (["toy_model:number", "digits:7"], 2, "a model that can be asked"),
+        (["toy_model:number", "digits:7"], 2, "expected a model, got"),
         (["os:path/../x", "digits:7"], 2, "as module:function"),
         (["toy_model:broken", "digits:7"], 1, "the model raised OSError"),
         (["lenet", "text.png"], 1, "expected a picture"),

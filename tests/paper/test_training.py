@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from zomirror.paper.training.plan import Plan
     from zomirror.paper.training.resnet20 import PLAN as RESNET20
     from zomirror.paper.training.resnet20 import resnet20
-    from zomirror.paper.training.run import TASKS, accuracy_of, make
+    from zomirror.paper.training.run import TRAININGS, accuracy_of, make
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _torch() -> None:
     """Imported by the worker that runs these tests, and not by all that collect them: it takes two seconds."""
-    global LENET, RESNET20, TASKS, Batches, Epoch, Watch, accuracy, accuracy_of, export, fit, lenet, make
+    global LENET, RESNET20, TRAININGS, Batches, Epoch, Watch, accuracy, accuracy_of, export, fit, lenet, make
     global nn, onnx, prepare, resnet20, scores, to_onnx, torch
     import onnx
     import torch
@@ -49,7 +49,7 @@ def _torch() -> None:
     from zomirror.paper.training.loop import Epoch, Watch, accuracy, fit
     from zomirror.paper.training.resnet20 import PLAN as RESNET20
     from zomirror.paper.training.resnet20 import resnet20
-    from zomirror.paper.training.run import TASKS, accuracy_of, make
+    from zomirror.paper.training.run import TRAININGS, accuracy_of, make
 
 
 def tiny() -> Plan:
@@ -215,7 +215,7 @@ def test_scaling_to_a_smaller_side_keeps_the_mean():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_rate_goes_up_once_and_down_to_zero(name: str):
-    plan = TASKS[name].plan
+    plan = TRAININGS[name].plan
     rates = np.array([plan.rate(share) for share in np.linspace(0, 1, 401)])
     top = int(rates.argmax())
     assert rates[top] == pytest.approx(plan.peak_rate, rel=0.02)
@@ -286,7 +286,7 @@ def test_make_writes_a_file_and_a_card_that_agree(tmp_path: Path, monkeypatch: p
 def test_an_unknown_name_is_refused():
     with pytest.raises(ArgumentError, match=r"name: expected one of \['lenet', 'resnet20'\], got 'vgg'"):
         train("vgg")
-    assert tuple(TASKS) == NAMES
+    assert tuple(TRAININGS) == NAMES
 
 
 # What comes with the package
@@ -305,5 +305,5 @@ def test_the_bundled_lenet_classifies_the_bundled_digits():
 @pytest.mark.parametrize("name", models.names())
 def test_the_plan_on_the_card_is_the_plan_in_the_code(name: str):
     facts = models.card(name).facts
-    plan = TASKS[name].plan
+    plan = TRAININGS[name].plan
     assert facts["plan"] == json.loads(json.dumps(asdict(plan)))

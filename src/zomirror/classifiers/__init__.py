@@ -1,4 +1,4 @@
-"""Classifiers that can only be asked: an adapter for each kind of model, from (n, *shape) to scores."""
+"""Adapters that make a Classifier, (n, *shape) -> scores (n, classes), of each kind of model."""
 
 from __future__ import annotations
 
@@ -36,11 +36,18 @@ _ADAPTERS = (Command, Function, Http, Onnx, Sklearn, Torch)
 
 
 def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
-    """Return `model` as a Classifier, asked with at most `batch_rows` rows at a time.
+    """Return `model` as a Classifier.
 
-    A model is a function (n, *shape) -> (n, classes), the path of an .onnx file, a torch module, or a fitted
-    scikit-learn classifier or pipeline. What has further options is made by name: onnx_classifier, Sklearn,
-    http_classifier, command_classifier.
+    Models that need further options have their own functions: `onnx_classifier`, `http_classifier`,
+    `command_classifier`, and the class `zomirror.classifiers.Sklearn`.
+
+    Parameters
+    ----------
+    model : callable, str, Path, torch.nn.Module, scikit-learn estimator or Classifier
+        A function (n, *shape) -> (n, classes), the path of an .onnx file, a torch module, a fitted scikit-learn
+        classifier or pipeline, or a Classifier, which is returned as it is.
+    batch_rows : int, optional
+        The largest number of rows of one call of the model.
     """
     if isinstance(model, _ADAPTERS):
         if batch_rows not in (None, model.batch_rows):
@@ -57,7 +64,7 @@ def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
     if callable(model):
         return Function(model, batch_rows=batch_rows)
     raise ArgumentTypeError(
-        f"expected a model that can be asked, got {type(model).__name__}: give a function, the path of an "
+        f"expected a model, got {type(model).__name__}: give a function, the path of an "
         ".onnx file, a torch module or a fitted scikit-learn classifier"
     )
 
@@ -75,7 +82,7 @@ _REMEDIES = {
 def _from_path(path: str, batch_rows: int | None) -> Classifier:
     """Load an .onnx file; say what to do with any other string."""
     if path.lower().startswith(("http://", "https://")):
-        raise ArgumentError("expected the path of a model, got a URL: http_classifier asks a model behind a URL")
+        raise ArgumentError("expected the path of a model, got a URL: use http_classifier")
     suffix = Path(path).suffix.lower()
     if suffix != ".onnx":
         remedy = _REMEDIES.get(suffix, "give the path of an .onnx file, or the model itself")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Asks `predict`, which maps (n, *shape) to (n, classes); it sees its input read-only."""
+    """Calls `predict`, which maps (n, *shape) to (n, classes), with read-only input."""
 
     predict: Callable[[NDArray[Any]], object]
     batch_rows: int | None = None

@@ -31,11 +31,20 @@ def onnx_classifier(
     batch_rows: int | None = None,
     max_bytes: int = 2**30,
 ) -> Onnx:
-    """Load the classifier in the ONNX file at `path`.
+    """Load the classifier in an ONNX file.
 
-    `output` names the output with the scores, for a model that has several. `threads` is what one batch may
-    use; one is the default because small networks gain nothing from two, and whole runs are better spread
-    over processes.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    output : str, optional
+        The output with the scores, for a model with several outputs.
+    threads : int
+        Threads of one batch. Small networks gain nothing from two; whole runs are better spread over processes.
+    batch_rows : int, optional
+        The largest number of rows of one call.
+    max_bytes : int
+        The largest size of the file.
     """
     path = Path(path)
     model = read_onnx(path, max_bytes=max_bytes)
@@ -44,10 +53,10 @@ def onnx_classifier(
 
 @dataclass(frozen=True, slots=True)
 class Onnx:
-    """Asks the ONNX `model` (the bytes of a self-contained file); input is cast to the dtype the model wants.
+    """Runs the ONNX `model` (the bytes of a self-contained file); input is cast to the dtype of the model's input.
 
-    A model with a fixed batch size is asked in blocks of that size, the last one filled up with copies of
-    its last row. A pickle holds the bytes, and the session is made anew where it is opened.
+    A model with a fixed batch size is run in blocks of that size, the last one padded with copies of its last row.
+    A pickle holds the bytes; unpickling makes a new session.
     """
 
     model: bytes = field(repr=False)
@@ -87,7 +96,7 @@ class Onnx:
 
     @property
     def input_shape(self) -> tuple[int | None, ...] | None:
-        """The shape of one input, None for a side of any length; None when the file does not tell."""
+        """The shape of one input, with None for a side of any length; None when the file does not say."""
         return self._shape[1:] or None
 
     def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
@@ -112,7 +121,7 @@ class Onnx:
             block = np.concatenate([block, np.repeat(block[-1:], missing, axis=0)])
         try:
             scores = self._session.run([self._output], {self._input: block})[0]
-        except Exception as error:  # onnxruntime's exceptions have no common parent of their own
+        except Exception as error:  # onnxruntime has no exception class of its own
             raise OracleError(
                 f"the ONNX model {self.name!r} failed on a batch of shape {block.shape}: {error}"
             ) from error
@@ -121,18 +130,18 @@ class Onnx:
 
 def _open(model: bytes, threads: int, name: str) -> Any:
     """Start an onnxruntime session on the bytes, on the CPU, with exactly `threads` threads."""
-    import onnxruntime  # slow to import, and wanted by no other adapter
+    import onnxruntime  # slow to import
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what matters is raised; the rest would go to stderr
+    options.log_severity_level = 4  # errors are raised; nothing goes to stderr
     options.add_session_config_entry("session.load_model_format", "ONNX")
-    # A spinning thread burns the core that the optimiser is about to use.
+    # A spinning thread would take a core from the optimiser.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's exceptions have no common parent of their own
+    except Exception as error:  # onnxruntime has no exception class of its own
         raise DataError(
             f"expected an ONNX model that onnxruntime can run, got {name!r} ({error}): export it again"
         ) from error
@@ -149,15 +158,17 @@ def _only_input(session: Any, name: str) -> tuple[str, np.dtype[Any], tuple[int 
         )
     only = inputs[0]
     if only.type not in _FLOATS:
-        raise ArgumentError(f"expected a model with a float input, got {only.type} in {name!r}: export it so")
+        raise ArgumentError(
+            f"expected a model with a float input, got {only.type} in {name!r}: export it with float input"
+        )
     shape = tuple(side if isinstance(side, int) and side > 0 else None for side in only.shape)
     if len(shape) == 1:
-        raise ArgumentError(f"expected a model that takes (n, *shape), got {only.shape} in {name!r}: export it so")
+        raise ArgumentError(f"expected input (n, *shape), got {only.shape} in {name!r}: export it with an axis of rows")
     return only.name, _FLOATS[only.type], shape
 
 
 def _scores_output(session: Any, output: str | None, name: str) -> str:
-    """Return the name of the output to read, which must be able to hold scores (n, classes)."""
+    """Return the name of the output with the scores, checked for type and shape."""
     outputs = {one.name: one for one in session.get_outputs()}
     if output is None:
         if len(outputs) != 1:

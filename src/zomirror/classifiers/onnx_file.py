@@ -1,8 +1,8 @@
-"""Reads an ONNX file without trusting it: what it is, how large, and that it points to no other file.
+"""Reads an untrusted ONNX file: checks that it is one, its size, and that it refers to no other file.
 
-Loading a model from bytes is not enough: onnxruntime resolves a relative `external_data` location against
-the working directory (and follows `..`), and knows a location that means an address in memory. So every
-tensor of the model is visited, and one that keeps its data elsewhere is refused.
+Loading a model from bytes is not enough: onnxruntime resolves a relative `external_data` location against the working
+directory (following `..`), and has a location that means an address in memory. So every tensor of the model is
+visited, and a tensor with external data is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zomirror.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Message type -> field number -> message type, from onnx.proto: the paths that lead to a tensor.
+# Message type -> field number -> message type, from onnx.proto: the fields that lead to tensors.
 _CHILDREN = {
     "Model": {7: "Graph", 20: "Training", 25: "Function"},
     "Training": {1: "Graph", 2: "Graph"},
@@ -44,7 +44,7 @@ def read_onnx(path: Path, *, max_bytes: int) -> bytes:
 
 
 def check_onnx(model: bytes, name: str) -> None:
-    """Refuse bytes that are not an ONNX model, or whose tensors keep their data outside of it."""
+    """Refuse bytes that are not an ONNX model, and models with external data."""
     pending = [("Model", 0, len(model))]
     graphs = 0
     try:

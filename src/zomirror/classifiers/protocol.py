@@ -1,4 +1,4 @@
-"""The Classifier protocol, and what is checked where a model's scores come in."""
+"""The Classifier protocol, and the checks of a model's scores."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Classifier(Protocol):
-    """Maps a batch (n, *shape) to scores (n, classes): row by row, the larger the more likely.
+    """Maps a batch (n, *shape) to scores (n, classes); the class of a row is that of its largest score.
 
-    Scores may be logits, log-probabilities or probabilities. Rows are independent of one another, so
-    a batch may be asked in pieces.
+    Scores may be logits, log-probabilities or probabilities. Rows are independent of one another, so a batch may be
+    split.
     """
 
     def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
@@ -29,29 +29,26 @@ class Classifier(Protocol):
 
 @runtime_checkable
 class Stepped(Protocol):
-    """A classifier that knows where its scores jump (trees): an infinitesimal radius sees nothing of it."""
+    """A classifier with piecewise constant scores (trees), whose slopes are 0 at small radii."""
 
     def radius_hint(self, x0: NDArray[Any], /) -> NDArray[np.float64] | None:
-        """Return, in the shape of x0, a radius that crosses steps of each feature; None without steps."""
+        """Return a radius for each feature, in the shape of x0, that crosses its steps; None without steps."""
         ...
 
 
 def radius_hint(classifier: Classifier, x0: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Return a smoothing radius per feature that crosses the steps of `classifier` near x0, or None.
-
-    None means that nothing is known: either the scores are continuous or the model does not tell.
-    """
+    """Return a smoothing radius per feature that crosses the steps of `classifier` near x0; None if none are known."""
     return classifier.radius_hint(x0) if isinstance(classifier, Stepped) else None
 
 
 class MalformedError(Exception):
-    """An answer is not what its protocol says; caught where it was asked for, and told as an OracleError."""
+    """An answer violates its protocol; callers turn it into an OracleError."""
 
 
 def ask(
     answer: Callable[[NDArray[Any]], object], batch: NDArray[Any], batch_rows: int | None
 ) -> NDArray[np.floating[Any]]:
-    """Return the checked scores of `batch`, asked in blocks of at most `batch_rows` rows."""
+    """Return the checked scores of `batch`, computed in blocks of at most `batch_rows` rows."""
     batch = np.asarray(batch)
     if batch.ndim < 2 or batch.shape[0] == 0:
         raise ArgumentError(
@@ -74,7 +71,7 @@ def join(parts: list[NDArray[np.floating[Any]]]) -> NDArray[np.floating[Any]]:
 
 
 def check_scores(values: object, rows: int) -> NDArray[np.floating[Any]]:
-    """Return `values` as float scores (rows, classes) without a copy where they already are; NaN passes."""
+    """Return `values` as float scores (rows, classes), without a copy where possible; NaN is allowed."""
     try:
         scores = np.asarray(values)
     except (
@@ -88,7 +85,7 @@ def check_scores(values: object, rows: int) -> NDArray[np.floating[Any]]:
     if scores.ndim != 2 or scores.shape[0] != rows or scores.shape[1] < 2:
         single = scores.shape in ((rows,), (rows, 1))
         remedy = (
-            "of one score s per row make two columns (-s, s); a model of one class has nothing to contrast"
+            "turn one score s per row into two columns (-s, s); a single class has nothing to contrast"
             if single
             else "return one row per input"
         )

@@ -23,7 +23,7 @@ _METHODS: tuple[Method, ...] = ("decision_function", "predict_log_proba", "predi
 
 
 def is_estimator(model: object) -> bool:
-    """Tell whether `model` is a scikit-learn estimator or behaves like one, without importing scikit-learn."""
+    """Whether `model` is a scikit-learn estimator or has its methods, without importing scikit-learn."""
     names = [(cls.__module__, cls.__name__) for cls in type(model).__mro__]
     return ("sklearn.base", "BaseEstimator") in names or any(
         callable(getattr(model, method, None)) for method in _METHODS
@@ -32,12 +32,18 @@ def is_estimator(model: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sklearn:
-    """Asks a fitted `estimator`, with the input flattened to (n, features).
+    """Calls a fitted `estimator` with inputs flattened to (n, features).
 
-    `method` says what is asked. By default the first that does not saturate: decision_function; without it
-    the logarithm of the probabilities, with an exact 0 read as the smallest positive float; and the plain
-    probabilities for trees and whatever has no logarithm. The single column s of a binary decision_function
-    becomes the two columns (-s, s), so that margins are 2 s.
+    Parameters
+    ----------
+    estimator : scikit-learn estimator
+        A fitted classifier, or a pipeline or search that ends in one.
+    method : {"decision_function", "predict_log_proba", "predict_proba"}, optional
+        What is called. By default the first of these that the estimator has, without predict_log_proba for trees. A
+        log-probability of minus infinity becomes the logarithm of the smallest positive float. The single column s
+        of a binary decision_function becomes the two columns (-s, s), so that margins are 2 s.
+    batch_rows : int, optional
+        The largest number of rows of one call.
     """
 
     estimator: Any
@@ -48,7 +54,7 @@ class Sklearn:
         name = type(self.estimator).__name__
         if not is_estimator(self.estimator):
             raise ArgumentTypeError(
-                f"expected estimator a scikit-learn classifier, got {name}: give a fitted classifier"
+                f"expected estimator to be a scikit-learn classifier, got {name}: give a fitted classifier"
             )
         if not hasattr(self.estimator, "classes_"):
             raise ArgumentError(f"expected a fitted classifier, got {name} without classes_: fit it, on class labels")
@@ -83,11 +89,11 @@ class Sklearn:
         return ask(self._answer, batch, self.batch_rows)
 
     def radius_hint(self, x0: NDArray[Any], /) -> NDArray[np.float64] | None:
-        """Return the radius that crosses half of the splits of each feature, None unless all is trees.
+        """Return the radius that crosses half of the splits of each feature; None unless all members are trees.
 
-        That is the median distance from x0 to the thresholds: smaller radii see a few votes change and lose
-        themselves in them. A feature that is never split on gets the median of the others. Behind the
-        transformers of a pipeline the thresholds are not in the units of x0, and nothing is said.
+        It is the median distance from x0 to the thresholds: at smaller radii the few changed votes are noise. A
+        feature without splits gets the median of the others. None for a pipeline, whose thresholds are not in the
+        units of x0.
         """
         splits = None if hasattr(self.estimator, "steps") else thresholds(_last_step(self.estimator))
         if splits is None or not len(splits[0]):
@@ -122,7 +128,7 @@ class Sklearn:
 
 @contextmanager
 def _unnamed_columns(estimator: Any) -> Iterator[None]:
-    """Say nothing of column names to one who asks with arrays: the columns of x0 are in the order of the fit."""
+    """Ignore scikit-learn's warning of missing column names: the columns of x0 are in the order of the fit."""
     if not hasattr(estimator, "feature_names_in_"):
         yield
         return
@@ -139,6 +145,6 @@ def _last_step(estimator: Any) -> Any:
 
 
 def _is_one_vs_one(estimator: Any) -> bool:
-    """Tell whether the classifier scores pairs of classes instead of classes."""
+    """Whether the classifier scores pairs of classes instead of classes."""
     last = _last_step(estimator)
     return len(estimator.classes_) > 2 and getattr(last, "decision_function_shape", "ovr") == "ovo"

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def is_torch_module(model: object) -> bool:
-    """Tell whether `model` is a torch.nn.Module, without importing torch."""
+    """Whether `model` is a torch.nn.Module, without importing torch."""
     names = [(cls.__module__, cls.__name__) for cls in type(model).__mro__]
     return ("torch.nn.modules.module", "Module") in names
 
 
 class _EvalMode:
-    """Puts a module in eval mode while anyone asks, then gives every submodule its own mode back.
+    """Sets a module to eval mode during calls, then restores the mode of every submodule.
 
-    Counted, because threads may ask at once: the modes return only when the last of them has its answer.
+    Calls of several threads are counted: the modes are restored after the last of them.
     """
 
     __slots__ = ("_askers", "_lock", "_training")
@@ -59,10 +59,9 @@ class _EvalMode:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Torch:
-    """Asks `module` in eval mode without gradients, on the device and in the dtype of its weights.
+    """Calls `module` in eval mode without gradients, on the device and in the dtype of its weights.
 
-    A writeable batch that fits is handed over without a copy; a read-only one is copied, since a module may
-    write into its input.
+    A writeable batch of the right dtype is not copied; a read-only one is, since a module may write into its input.
     """
 
     module: torch.nn.Module
@@ -72,7 +71,7 @@ class Torch:
     def __post_init__(self) -> None:
         if not is_torch_module(self.module):
             raise ArgumentTypeError(
-                f"expected module a torch.nn.Module, got {type(self.module).__name__}: give the module"
+                f"expected module to be a torch.nn.Module, got {type(self.module).__name__}: give the module"
             )
         check_batch_rows(self.batch_rows)
 
@@ -84,7 +83,7 @@ class Torch:
 
     def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
         """Return the scores of `batch`."""
-        import torch  # loaded already, or there would be no module
+        import torch  # loaded already: there is a module
 
         with self._mode.of(self.module), torch.inference_mode():
             return ask(self._answer, batch, self.batch_rows)
@@ -97,7 +96,7 @@ class Torch:
         native = {torch.float64: np.float64, torch.float16: np.float16}
         if weight is None:
             block = np.ascontiguousarray(block, dtype=None if block.dtype.kind == "f" else np.float32)
-        else:  # bfloat16 goes through float32, as numpy does not have it
+        else:  # numpy has no bfloat16: float32 is sent
             block = np.ascontiguousarray(block, dtype=native.get(weight.dtype, np.float32))
         tensor = torch.from_numpy(block) if block.flags.writeable else torch.tensor(block)
         if weight is not None:

@@ -1,4 +1,4 @@
-"""Where a tree ensemble jumps: the split thresholds of each feature, read from the fitted model."""
+"""The split thresholds of each feature of a fitted tree ensemble."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def thresholds(estimator: object) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
-    """Return the (feature, threshold) of every split in a fitted ensemble of trees, None for anything else.
+    """Return the (feature, threshold) of every split in a fitted ensemble of trees; None for any other model.
 
-    Known are scikit-learn's trees, forests, boosting (also the histogram kind), bagging and voting of them.
+    Supported are scikit-learn's trees, forests, gradient and histogram boosting, and bagging and voting of them.
     """
     trees = _trees(estimator)
     if not trees:
@@ -24,7 +24,7 @@ def thresholds(estimator: object) -> tuple[NDArray[np.intp], NDArray[np.float64]
 
 
 def _trees(estimator: Any) -> list[tuple[NDArray[np.intp], NDArray[np.float64]]]:
-    """Return the splits tree by tree, empty as soon as one member is not a tree."""
+    """Return the splits of each tree; an empty list if a member is not a tree."""
     if hasattr(estimator, "tree_"):
         tree = estimator.tree_
         inner = tree.children_left != tree.children_right  # a leaf has no children: both are -1

@@ -128,11 +128,11 @@ def explain(
 
 def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:
     """The answer in words, and a line for each explanation."""
-    from zomirror.drawing.picture import counted
+    from zomirror.features.image_axes import counted
     from zomirror.report.words import answer
 
     say(f"{name}: {answer(explained)}.")
     for one in explained:
         valid = "valid" if one.valid else "not valid"
-        counts = f"{counted(one)}, F {one.objective:.4g}, {one.nfev:,} queries"
+        counts = f"{counted(one.x, one.nnz, one.feature_names)}, F {one.objective:.4g}, {one.nfev:,} queries"
         say(f"  {one.kind}  {valid}, {counts}: {saved.of(one)[1]}")

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.explanation_json import dumps, loads
-from zomirror.drawing.picture import counted
 from zomirror.errors import ArgumentError
+from zomirror.features.image_axes import counted
 from zomirror.features.vector import as_names
 from zomirror.numerics.arrays import Array
 from zomirror.result import History, Status
@@ -102,7 +102,7 @@ class Explanation:
         label, other = self.name_of(self.label), self.name_of(self.contrast_label)
         if not self.valid:
             return f"{'attack on' if self.is_attack else f'{self.kind} of'} {label}: {self.message}"
-        count = counted(self)
+        count = counted(self.x, self.nnz, self.feature_names)
         if self.is_attack:
             return f"{label} is taken for {other} with {count} changed"
         one = count.startswith("1 ")

@@ -1,4 +1,4 @@
-"""Data sets as arrays, downloaded once, verified and cached; twenty digits come with the package."""
+"""Data sets as arrays: downloaded once, verified and cached; twenty digits come with the package."""
 
 from zomirror.datasets.cifar10 import cifar10
 from zomirror.datasets.digits import digits

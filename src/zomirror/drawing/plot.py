@@ -1,54 +1,62 @@
-"""Pictures of explanations, good enough for a paper; matplotlib is loaded by whoever calls this, without pyplot.
-
-Hues are safe for the colour-blind: a PP is blue; a PN is orange where it adds and violet where it takes away.
-"""
+"""Figures of explanations, fit for print: `plot` draws one, `plot_grid` several. pyplot is not used."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from zomirror.checks import positive_integer
 from zomirror.drawing.bars import draw_features, draw_scores, features_height, number, scores_height
-from zomirror.drawing.colour import EXPLAINED, PALE, hue_of, ramp_of
-from zomirror.drawing.picture import Picture, counted, picture_in
+from zomirror.drawing.colour import EXPLAINED, hue_of, ramp_of
+from zomirror.drawing.picture import RGB, Picture, as_uri, drawn_change, picture_in
 from zomirror.drawing.sheet import DPI, LINE, Sheet, fitted, heading, text
+from zomirror.drawing.subject import Drawable
 from zomirror.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.image import AxesImage
-
-    from zomirror.contrast.explanation import Explanation
+from zomirror.features.image_axes import counted
 
 WIDTH = 9.4
 MARGIN = 0.1
 SIDE = 1.75
-"""Inches of a picture."""
+"""Inches per side of an image."""
 BELOW = 0.55
-"""Inches for an axis, its label and a legend."""
+"""Inches below a chart, for its axis, label and legend."""
 
 
-def plot(explanation: Explanation, *, most: int = 12, title: str | None = None) -> Figure:
+def plot(explanation: Drawable, *, most: int = 12, title: str | None = None) -> Figure:
     """The input, the PP or PN in it, what the model saw, and its scores before and after.
 
-    Pictures are shown as such, with the input in grey; any other input, and one with feature names, as bars of
-    the `most` largest features with their values before and after. Of many classes the `most` important are shown.
+    An image is drawn as an image. Any other input, and any input with feature names, is drawn as a bar chart of its
+    largest features with their values before and after.
+
+    Parameters
+    ----------
+    explanation : Drawable
+        What is drawn, such as the result of `zomirror.explain`.
+    most : int
+        The largest number of features, and of classes, that are shown.
+    title : str, optional
+        The heading; by default the explanation in a sentence.
     """
     positive_integer("most", most)
     return _stack([explanation], most, [explanation.words() if title is None else title])
 
 
-def plot_grid(explanations: Iterable[Explanation], *, title: str = "") -> Figure:
-    """Explanations of pictures side by side: a column for each input, below it its PPs and PNs and what the model saw.
+def plot_grid(explanations: Iterable[Drawable], *, title: str = "") -> Figure:
+    """Explanations of images side by side: a column per input, with its PP, its PN and what the model saw.
 
-    Explanations of anything else stand one below the other, as plot() draws them.
+    Unless all inputs are images, the explanations are drawn one below the other, as `plot` draws them.
+
+    Parameters
+    ----------
+    explanations : iterable of Drawable
+        At least one.
+    title : str
+        The heading.
     """
     given = list(explanations)
     if not given:
@@ -68,24 +76,23 @@ def plot_grid(explanations: Iterable[Explanation], *, title: str = "") -> Figure
     for j, column in enumerate(columns):
         x = left + across * j
         one, picture = next(iter(column.values()))
-        original = _bare(sheet.axes(x, above, side, side))
-        _show(original, picture, one.x0)
+        original = _shown(sheet.axes(x, above, side, side), picture.image(one.x0))
         label = fitted(one.name_of(one.label), 9, side, bold=True)
         original.set_title(label, fontsize=9, fontweight="bold", color=EXPLAINED)
         for one, picture in column.values():
             row = 1 + 2 * kinds.index(one.kind)
-            places = [_bare(sheet.axes(x, above + down * i, side, side)) for i in (row, row + 1)]
-            _overlay(places[0], one, picture)
-            places[0].set_xlabel(counted(one) if one.valid else "not found", fontsize=7, labelpad=2)
-            _show(places[1], picture, one.perturbed)
+            overlay, after = (sheet.axes(x, above + down * i, side, side) for i in (row, row + 1))
+            _shown(overlay, picture.overlay(one)).set_xlabel(
+                counted(one.x, one.nnz, one.feature_names) if one.valid else "not found", fontsize=7, labelpad=2
+            )
             seen = fitted(f"seen as {one.name_of(one.contrast_label)}", 7, side + 0.04)
-            places[1].set_xlabel(seen, fontsize=7, labelpad=2, color=hue_of(one.kind))
+            _shown(after, picture.image(one.perturbed)).set_xlabel(seen, fontsize=7, labelpad=2, color=hue_of(one.kind))
     return sheet.figure
 
 
-def _columns(given: list[Explanation], pictures: list[Picture]) -> list[dict[str, tuple[Explanation, Picture]]]:
-    """One column for each input and class, or several when it has several explanations of one kind."""
-    columns: dict[tuple[object, ...], list[dict[str, tuple[Explanation, Picture]]]] = {}
+def _columns(given: list[Drawable], pictures: list[Picture]) -> list[dict[str, tuple[Drawable, Picture]]]:
+    """One column per input and class, or several where an input has several explanations of one kind."""
+    columns: dict[tuple[object, ...], list[dict[str, tuple[Drawable, Picture]]]] = {}
     for one, picture in zip(given, pictures, strict=True):
         mine = columns.setdefault((one.x0.shape, one.x0.tobytes(), one.label), [])
         free = next((column for column in mine if one.kind not in column), None)
@@ -96,14 +103,14 @@ def _columns(given: list[Explanation], pictures: list[Picture]) -> list[dict[str
 
 
 def data_uri(figure: Figure) -> str:
-    """The figure as a PNG inside a data: address, for a page that loads nothing."""
+    """The figure as a PNG in a data: URI."""
     stream = BytesIO()
     figure.savefig(stream, format="png", dpi=DPI)
-    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
+    return as_uri("image/png", stream.getvalue())
 
 
-def _stack(given: list[Explanation], most: int, titles: list[str], title: str = "") -> Figure:
-    """One explanation below the other."""
+def _stack(given: list[Drawable], most: int, titles: list[str], title: str = "") -> Figure:
+    """The explanations one below the other."""
     lines = [heading(words, WIDTH) for words in titles]
     heights = [_height(one, most) for one in given]
     y = MARGIN + 0.25 * bool(title)
@@ -122,33 +129,34 @@ def _stack(given: list[Explanation], most: int, titles: list[str], title: str = 
     return sheet.figure
 
 
-def _height(one: Explanation, most: int) -> float:
-    """Inches from the top of the pictures or bars to the end of what is below them."""
+def _height(one: Drawable, most: int) -> float:
+    """Inches of an explanation without its heading."""
     larger = features_height(one, most) if picture_in(one) is None else SIDE
     return BELOW + max(larger, scores_height(one, most))
 
 
-def _draw_pictures(sheet: Sheet, y: float, one: Explanation, picture: Picture) -> None:
-    original, overlay, seen = (_bare(sheet.axes(MARGIN + i * (SIDE + 0.25), y, SIDE, SIDE)) for i in range(3))
-    _show(original, picture, one.x0)
-    room = SIDE + 0.2
-    label = fitted(f"input: {one.name_of(one.label)}", 9, room)
-    original.set_title(label, fontsize=9, color=EXPLAINED)
-    shown = _overlay(overlay, one, picture)
-    found = f"{one.kind}: {counted(one)}" if one.valid else f"no valid {one.kind}"
-    overlay.set_title(found, fontsize=9, color=hue_of(one.kind))
+def _draw_pictures(sheet: Sheet, y: float, one: Drawable, picture: Picture) -> None:
+    images = picture.image(one.x0), picture.overlay(one), picture.image(one.perturbed)
+    titles = (
+        f"input: {one.name_of(one.label)}",
+        f"{one.kind}: {counted(one.x, one.nnz, one.feature_names)}" if one.valid else f"no valid {one.kind}",
+        f"model sees: {one.name_of(one.contrast_label)}",
+    )
+    for i, (image, title) in enumerate(zip(images, titles, strict=True)):
+        axes = _shown(sheet.axes(MARGIN + i * (SIDE + 0.25), y, SIDE, SIDE), image)
+        axes.set_title(fitted(title, 9, SIDE + 0.2), fontsize=9, color=hue_of(one.kind) if i else EXPLAINED)
     if one.x.any():
         scale = sheet.axes(MARGIN + SIDE + 0.25 + 0.1 * SIDE, y + SIDE + 0.09, 0.8 * SIDE, 0.07)
-        _colour_bar(sheet, scale, shown)
-    _show(seen, picture, one.perturbed)
-    label = fitted(f"model sees: {one.name_of(one.contrast_label)}", 9, room)
-    seen.set_title(label, fontsize=9, color=hue_of(one.kind))
+        _colour_bar(sheet, scale, one, picture)
 
 
-def _colour_bar(sheet: Sheet, scale: Axes, shown: AxesImage) -> None:
-    """The scale of the overlay, with its ends and its zero named."""
-    bar = sheet.figure.colorbar(shown, cax=scale, orientation="horizontal")
-    low, high = shown.get_clim()
+def _colour_bar(sheet: Sheet, scale: Axes, one: Drawable, picture: Picture) -> None:
+    """The scale of the overlay, with labels at its ends and at zero."""
+    change = drawn_change(one, picture)
+    low, high = min(0.0, float(change.min())), max(0.0, float(change.max()))
+    norm = TwoSlopeNorm(0.0, low, high) if low < 0 < high else Normalize(low, high)
+    cmap = LinearSegmentedColormap.from_list(one.kind, ramp_of(one.kind, low, high), N=512)
+    bar = sheet.figure.colorbar(ScalarMappable(norm, cmap), cax=scale, orientation="horizontal")
     ticks = sorted({low, 0.0, high})
     bar.set_ticks(ticks, labels=[number(tick, digits=2).replace("-", "−") for tick in ticks])
     bar.minorticks_off()
@@ -156,45 +164,12 @@ def _colour_bar(sheet: Sheet, scale: Axes, shown: AxesImage) -> None:
     bar.outline.set_visible(False)
 
 
-def _bare(axes: Axes) -> Axes:
-    """Axes without ticks or frame, for a picture at their top."""
+def _shown(axes: Axes, image: RGB) -> Axes:
+    """An image at the top of the axes, with a thin frame and no ticks."""
+    axes.imshow(image, interpolation="nearest")
     axes.set_anchor("N")
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():
-        spine.set_visible(False)
+        spine.set(linewidth=0.5, color="0.6")
     return axes
-
-
-def _show(axes: Axes, picture: Picture, x: Any) -> None:
-    """The input in grey, or in its colours, with a hairline around it."""
-    pixels = picture.pixels(x)
-    if pixels.ndim == 2:
-        axes.imshow(picture.grey(x), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-    else:
-        axes.imshow(pixels, interpolation="nearest")
-    _hairline(axes)
-
-
-def _overlay(axes: Axes, one: Explanation, picture: Picture) -> AxesImage:
-    """The PP or PN in its hue over a pale input."""
-    grey = picture.grey(one.x0)
-    axes.imshow(1 - PALE * (1 - grey), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-    change = picture.change(one.x)
-    if one.kind == "PP":
-        change = np.abs(change)  # present is present, whether it lies above or below the baseline
-    low, high = min(0.0, float(change.min())), max(0.0, float(change.max()))
-    shown = np.ma.masked_equal(change, 0.0)
-    cmap = LinearSegmentedColormap.from_list(one.kind, ramp_of(one.kind, low, high), N=512)
-    if low < 0 < high:
-        image = axes.imshow(shown, cmap=cmap, norm=TwoSlopeNorm(0.0, low, high), interpolation="nearest")
-    else:
-        low, high = (low, high) if low < high else (0.0, 1.0)
-        image = axes.imshow(shown, cmap=cmap, vmin=low, vmax=high, interpolation="nearest")
-    _hairline(axes)
-    return image
-
-
-def _hairline(axes: Axes) -> None:
-    for spine in axes.spines.values():
-        spine.set(visible=True, linewidth=0.5, color="0.6")

@@ -1,1 +1,1 @@
-"""The experiments of the paper: what is run, how it is run and kept, what it shows; figures never compute."""
+"""The experiments of the paper: settings, runs, results, figures, claims, and the training of its networks."""

@@ -1,8 +1,8 @@
-"""An image as an optimisation problem: what may change, from where, and what the model is asked.
+"""An image as an optimisation problem: the box, the start and the loss.
 
-A pertinent negative x is added to the image x0; a pertinent positive x is shown alone. Everything is in the units
-that the model reads, (pixel / 255 - mean) / std, flat. In the study of the dimension every pixel is repeated s x s
-times and the model sees the averages of those squares.
+The model sees x0 + x for a pertinent negative x of the image x0, and x alone for a pertinent positive. Vectors are flat
+and in the units of the model's input, (pixel / 255 - mean) / std. In the dimension study every pixel is split into
+s x s variables and the model sees their averages.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class Case:
     kind: str
     label: int
     base: Array
-    """What the model sees at x = 0."""
+    """What the model sees at x = 0: x0 for a PN, 0 for a PP."""
     start: Array
     lower: Array
     upper: Array
     weight: float
     loss: Loss
     shape: tuple[int, int, int]
-    """Channels, height and width of what the model reads."""
+    """Channels, height and width of the model's input."""
     upscale: int = 1
 
     def seen(self, points: Array) -> Array:
-        """What the model sees at the rows of `points`."""
+        """The model's inputs at the rows of `points`."""
         s = self.upscale
         channels, height, width = self.shape
         fine = (points + self.base).reshape(-1, channels, height, s, width, s)
@@ -66,7 +66,7 @@ def case(
     upscale: int = 1,
     shared: bool = False,
 ) -> Case:
-    """The PN or PP of an image (height, width) or (height, width, channels)."""
+    """The problem of the PN or PP of an image (height, width) or (height, width, channels) of bytes."""
     pixels = image.astype(np.float32) / np.float32(255)
     planes = pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
     shape = (planes.shape[0], planes.shape[1], planes.shape[2])
@@ -83,7 +83,7 @@ def case(
 
 
 def _pn_set(settings: Settings, data: str, x0: Array, mean: Array, std: Array) -> tuple[Array, Array, Array]:
-    """Lower, upper and start of a pertinent negative."""
+    """Lower bound, upper bound and start of a pertinent negative."""
     if data == "mnist":
         lower = np.zeros_like(x0) if settings.additive else -x0
         upper = 1 - x0

@@ -1,4 +1,4 @@
-"""The claims of the paper, each held against the curves: ratios of mean losses with their 95 % intervals."""
+"""The claims of the paper, tested on the measured curves by ratios of mean losses with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from zomirror.paper.settings import ADAPTIVE, ALGORITHMS, TUNED, Algorithm
 from zomirror.paper.summary import Floats, Group
 
 EARLY = 50
+"""Iterations that count as early."""
 CLOSE = 1.1
-"""A ratio of means up to here counts as a match."""
+"""Two means match up to this ratio."""
 RESAMPLES = 2_000
-NAMES = {"mnist": "MNIST", "cifar": "CIFAR-10"}
 
 
 class Verdict(Enum):
-    """Whether a claim was seen; the value is what a person reads."""
+    """Whether a claim was reproduced; the value is the text on the page."""
 
     HOLDS = "reproduced"
     PARTLY = "reproduced in part"
@@ -29,7 +29,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Mean of one thing over the mean of another on the same images, with a bootstrap interval of 95 %."""
+    """A ratio of two means over the same images, with a 95 % bootstrap interval."""
 
     value: float
     low: float
@@ -40,7 +40,7 @@ class Ratio:
 
 
 def ratio(above: Floats, below: Floats) -> Ratio:
-    """mean(above) / mean(below), the images resampled in pairs."""
+    """mean(above) / mean(below); the bootstrap resamples images, so both means see the same ones."""
     n = len(above)
     drawn = np.random.default_rng(0).integers(0, n, size=(RESAMPLES, n))
     many = above[drawn].mean(axis=1) / below[drawn].mean(axis=1)
@@ -50,7 +50,7 @@ def ratio(above: Floats, below: Floats) -> Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A claim in one place: what was measured there, and whether it is what the paper says."""
+    """What was measured of a claim in one group of runs, and whether the claim holds there."""
 
     where: str
     measured: str
@@ -59,7 +59,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of the paper beside what was measured."""
+    """A sentence of the paper and what was measured."""
 
     number: int
     text: str
@@ -67,33 +67,21 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Of all findings together."""
+        """The verdict of all findings together."""
         if not self.findings:
             return Verdict.UNKNOWN
         held = [finding.holds for finding in self.findings]
         return Verdict.HOLDS if all(held) else Verdict.PARTLY if any(held) else Verdict.FAILS
 
 
-class _Place:
-    """A group asked for numbers: normalised losses of its images after some steps."""
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-        self.name = f"{NAMES[group.data]} {group.kind}"
-
-    def best(self, family: str, step: int | None = None) -> Algorithm | None:
-        return self.group.best(family, step)
-
-    def ratio(self, above: Algorithm, below: Algorithm, step: int) -> Ratio:
-        at = self.group.at(step)
-        a, b = self.group.curves([above, below])
-        return ratio(a.rows[:, at], b.rows[:, at])
+Groups = Mapping[tuple[str, str], Group]
+"""Groups of runs by data set and kind."""
 
 
 def claims(groups: Iterable[Group]) -> list[Claim]:
-    """The six claims, held against groups of one set of settings."""
-    places = {(one.data, one.kind): _Place(one) for one in groups if _complete(one)}
-    made: list[tuple[str, Callable[[Mapping[tuple[str, str], _Place]], Iterable[Finding]]]] = [
+    """The six claims, tested on groups of one set of settings."""
+    complete = {(one.data, one.kind): one for one in groups if _complete(one)}
+    made: list[tuple[str, Callable[[Groups], Iterable[Finding]]]] = [
         ("The adaptive step matches the best tuned step of ZO-ExpMD.", _adaptive_matches),
         ("Both are ahead of ZO-PSGD in the first 50 iterations.", _ahead_early),
         ("PN on MNIST: both end with a lower loss than ZO-PSGD.", _final_pn),
@@ -101,84 +89,88 @@ def claims(groups: Iterable[Group]) -> list[Claim]:
         ("The advantage over ZO-PSGD is larger on CIFAR-10 than on MNIST.", _larger_on_cifar),
         ("The step size matters to ZO-ExpMD and to ZO-PSGD.", _step_matters),
     ]
-    return [Claim(i, text, tuple(measure(places))) for i, (text, measure) in enumerate(made, 1)]
+    return [Claim(i, text, tuple(measure(complete))) for i, (text, measure) in enumerate(made, 1)]
 
 
 def _complete(group: Group) -> bool:
-    """Whether there is an image on which the adaptive method and every step size were run."""
+    """Whether the adaptive method and every step size were run on at least one common image."""
     return bool(group.images(one.name for one in ALGORITHMS if one.family in (ADAPTIVE.family, *TUNED)))
 
 
-Places = Mapping[tuple[str, str], _Place]
+def _ratio(group: Group, above: Algorithm, below: Algorithm, step: int) -> Ratio:
+    """The ratio of the normalised losses of two algorithms after a step."""
+    at = group.at(step)
+    a, b = group.curves([above, below])
+    return ratio(a.rows[:, at], b.rows[:, at])
 
 
-def _adaptive_matches(places: Places) -> Iterable[Finding]:
-    for place in places.values():
-        last = place.group.iterations
-        best = place.best("expmd")
+def _adaptive_matches(groups: Groups) -> Iterable[Finding]:
+    for group in groups.values():
+        last = group.iterations
+        best = group.best("expmd")
         if best is not None:
-            early, final = (place.ratio(ADAPTIVE, best, step) for step in (min(EARLY, last), last))
+            early, final = (_ratio(group, ADAPTIVE, best, step) for step in (min(EARLY, last), last))
             text = f"adaptive / ZO-ExpMD (η = {best.eta:g}): {early} at t = {min(EARLY, last)}, {final} at t = {last}"
-            yield Finding(place.name, text, final.value <= CLOSE)
+            yield Finding(group.title, text, final.value <= CLOSE)
 
 
-def _ahead_early(places: Places) -> Iterable[Finding]:
-    for place in places.values():
-        early = min(EARLY, place.group.iterations)
-        ours = place.best("expmd")
-        for step in sorted({early // 2, early} & set(place.group.steps)):
-            # PSGD as it is drawn, with the step size that ends best; then with whichever is best at that moment.
-            rivals = [one for one in (place.best("psgd"), place.best("psgd", step)) if one is not None]
+def _ahead_early(groups: Groups) -> Iterable[Finding]:
+    for group in groups.values():
+        early = min(EARLY, group.iterations)
+        ours = group.best("expmd")
+        for step in sorted({early // 2, early} & set(group.steps)):
+            # PSGD with the step size that is best at the end, as in the figures, and with the best at this step.
+            rivals = [one for one in (group.best("psgd"), group.best("psgd", step)) if one is not None]
             for theirs in dict.fromkeys(rivals):
                 if ours is None:
                     continue
-                ada, fixed = (place.ratio(one, theirs, step) for one in (ADAPTIVE, ours))
+                ada, fixed = (_ratio(group, one, theirs, step) for one in (ADAPTIVE, ours))
                 text = f"t = {step}: adaptive / ZO-PSGD (η = {theirs.eta:g}) {ada}, ZO-ExpMD / ZO-PSGD {fixed}"
-                yield Finding(place.name, text, max(ada.value, fixed.value) < 1)
+                yield Finding(group.title, text, max(ada.value, fixed.value) < 1)
 
 
-def _final_pn(places: Places) -> Iterable[Finding]:
-    place = places.get(("mnist", "PN"))
-    if place is None:
+def _final_pn(groups: Groups) -> Iterable[Finding]:
+    group = groups.get(("mnist", "PN"))
+    if group is None:
         return
-    ours, theirs = place.best("expmd"), place.best("psgd")
+    ours, theirs = group.best("expmd"), group.best("psgd")
     if ours is not None and theirs is not None:
-        last = place.group.iterations
+        last = group.iterations
         for name, one in (("adaptive", ADAPTIVE), ("ZO-ExpMD", ours)):
-            found = place.ratio(one, theirs, last)
-            yield Finding(place.name, f"{name} / ZO-PSGD (η = {theirs.eta:g}) at t = {last}: {found}", found.value < 1)
+            found = _ratio(group, one, theirs, last)
+            yield Finding(group.title, f"{name} / ZO-PSGD (η = {theirs.eta:g}) at t = {last}: {found}", found.value < 1)
 
 
-def _final_pp(places: Places) -> Iterable[Finding]:
-    place = places.get(("mnist", "PP"))
-    if place is None:
+def _final_pp(groups: Groups) -> Iterable[Finding]:
+    group = groups.get(("mnist", "PP"))
+    if group is None:
         return
-    fixed, theirs = place.best("expmd"), place.best("psgd")
+    fixed, theirs = group.best("expmd"), group.best("psgd")
     if fixed is not None and theirs is not None:
-        last = place.group.iterations
-        close, worse = (place.ratio(theirs, one, last) for one in (fixed, ADAPTIVE))
-        yield Finding(place.name, f"ZO-PSGD / ZO-ExpMD at t = {last}: {close}", close.value <= CLOSE)
-        yield Finding(place.name, f"ZO-PSGD / adaptive at t = {last}: {worse}", worse.value > 1)
+        last = group.iterations
+        close, worse = (_ratio(group, theirs, one, last) for one in (fixed, ADAPTIVE))
+        yield Finding(group.title, f"ZO-PSGD / ZO-ExpMD at t = {last}: {close}", close.value <= CLOSE)
+        yield Finding(group.title, f"ZO-PSGD / adaptive at t = {last}: {worse}", worse.value > 1)
 
 
-def _larger_on_cifar(places: Places) -> Iterable[Finding]:
+def _larger_on_cifar(groups: Groups) -> Iterable[Finding]:
     for kind in ("PN", "PP"):
         found = [
-            place.ratio(theirs, ADAPTIVE, place.group.iterations)
+            _ratio(group, theirs, ADAPTIVE, group.iterations)
             for data in ("mnist", "cifar")
-            if (place := places.get((data, kind))) is not None and (theirs := place.best("psgd")) is not None
+            if (group := groups.get((data, kind))) is not None and (theirs := group.best("psgd")) is not None
         ]
         if len(found) == 2:
             text = f"ZO-PSGD / adaptive at the end: {found[0]} on MNIST, {found[1]} on CIFAR-10"
             yield Finding(kind, text, found[1].value > found[0].value)
 
 
-def _step_matters(places: Places) -> Iterable[Finding]:
-    for place in places.values():
+def _step_matters(groups: Groups) -> Iterable[Finding]:
+    for group in groups.values():
         for family in TUNED:
-            curves = place.group.curves([one for one in ALGORITHMS if one.family == family])
+            curves = group.curves([one for one in ALGORITHMS if one.family == family])
             finals = {curve.algorithm.eta: float(curve.mean[-1]) for curve in curves}
             low, high = min(finals.values()), max(finals.values())
             best = min(finals, key=lambda eta: finals[eta])
             text = f"{curves[0].algorithm.title.split(',')[0]}: from {low:.3g} (η = {best:g}) to {high:.3g}"
-            yield Finding(place.name, text, high / low > 2)
+            yield Finding(group.title, text, high / low > 2)

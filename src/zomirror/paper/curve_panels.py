@@ -1,4 +1,4 @@
-"""Draws panels; everything in them was computed before."""
+"""Draws the figures of the paper from computed curves."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from zomirror.paper.dimension import Growth
 
-# Told apart by people who do not tell red from green; lines differ in their strokes as well.
+# Distinguishable to colour-blind readers; lines differ in their dashes too.
 COLOURS = {"adaexpmd": "#0072B2", "expmd": "#009E73", "psgd": "#D55E00", "recommended": "#AA4499"}
 STROKES = {"adaexpmd": "-", "expmd": "--", "psgd": "-.", "recommended": ":"}
 ETA_COLOURS = ("#440154", "#414487", "#2A788E", "#22A884", "#7AD151", "#D8B400")
 ETA_STROKES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
 AXES = ("iterations", "queries")
 NOT_REACHED = QUERIES * ITERATIONS
-"""Where the runs end, and where those are drawn that did not get there."""
+"""The queries of a whole run: where runs that did not reach the target are drawn."""
 
 
 def draw(panel: Panel, axis: str = "iterations") -> Figure:
@@ -31,7 +31,7 @@ def draw(panel: Panel, axis: str = "iterations") -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 3.9))
-    figure.subplots_adjust(left=0.15, right=0.98, bottom=0.13, top=0.93)  # a layout engine would draw twice
+    figure.subplots_adjust(left=0.15, right=0.98, bottom=0.13, top=0.93)  # a layout engine would draw the figure twice
     _panel(figure.subplots(), panel, axis)
     return figure
 
@@ -54,7 +54,7 @@ def sheet(panels: Sequence[Panel], axis: str = "iterations", *, columns: int = 3
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A figure in files, and what it says, for those who do not see it."""
+    """The files of a figure, and its text for readers who cannot see it."""
 
     name: str
     words: str
@@ -101,20 +101,20 @@ def _panel(axes: Axes, panel: Panel, axis: str) -> None:
     axes.set(yscale="log", ylabel="F(x) / F(start), mean over images", title=panel.title)
     axes.title.set_fontsize(10)
     if axis == "queries":
-        # The first steps are where methods differ; the start itself has no place on a logarithmic axis.
+        # Methods differ in the first steps; the start, at 0 queries, cannot be on a logarithmic axis.
         axes.set(xscale="log", xlim=(across[1] if len(across) > 1 else 1, across[-1] * 1.05), xlabel="queries")
     else:
         axes.set(xlabel=f"iterations ({group.queries[1]:.0f} queries each)" if len(across) > 1 else "iterations")
     axes.grid(visible=True, which="major", color="0.9")
     if panel.topic == "convergence":
         axes.legend(fontsize=8, framealpha=0.7, edgecolor="none", handlelength=2.6)
-    else:  # six curves leave no corner free: room is made below them
+    else:  # six curves leave no corner free: the legend goes below them
         axes.set_ylim(bottom=axes.get_ylim()[0] / 3)
         axes.legend(fontsize=8, loc="lower center", ncols=3, frameon=False, handlelength=2.6)
 
 
 def _look(algorithm: Algorithm, topic: str) -> dict[str, Any]:
-    """Colour and stroke: by method, or by step size where only that differs."""
+    """Colour and dashes: by method, or by step size where only that differs."""
     if topic == "convergence" or algorithm.eta not in ETAS:
         return {"color": COLOURS[algorithm.family], "linestyle": STROKES[algorithm.family]}
     i = ETAS.index(algorithm.eta)
@@ -122,7 +122,7 @@ def _look(algorithm: Algorithm, topic: str) -> dict[str, Any]:
 
 
 def draw_growth(growths: Sequence[Growth]) -> Figure:
-    """Queries to a fixed loss against the dimension, for each version of the weights."""
+    """Queries to a fixed loss against the dimension, for each choice of the weights."""
     from matplotlib.figure import Figure
 
     versions = [shared for shared in (True, False) if any(one.shared == shared for one in growths)]
@@ -150,7 +150,7 @@ def _growth(axes: Axes, growths: Sequence[Growth]) -> None:
             label=one.title,
         )
         if missed:
-            beside = [d * 0.92**place for d in missed]  # two methods that did not get there stay two
+            beside = [d * 0.92**place for d in missed]  # so that the triangles of two methods do not coincide
             axes.plot(beside, [NOT_REACHED] * len(missed), "^", color=colour)
     axes.axhline(NOT_REACHED, color="0.6", linewidth=1)
     whole = f"all {NOT_REACHED:,} queries; triangles: not reached"

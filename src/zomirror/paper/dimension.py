@@ -1,10 +1,10 @@
-"""The study of the dimension: the same digits and the same network, every pixel split into s x s.
+"""The dimension study: queries to a fixed loss when every pixel of the digits is split into s x s variables.
 
-The network sees averages of the squares, so that d grows from 784 to 3,136 and 12,544 while what it can be shown
-stays the same. Counted are the queries until F(x_t) / F(x_1) falls to a fixed value, in two versions:
+The network sees the averages of the squares, so d grows from 784 to 3,136 and 12,544 while the set of images it can be
+shown stays the same. Queries are counted until F(x_t) / F(x_1) <= 0.1, with two choices of the weights:
 
-    weights as printed      l1 = l2 = 0.1 whatever d is: the penalty of the same change grows like d
-    weights shared          l1 = l2 = 0.1 / s^2: F of the same change is the same, only d grows
+    weights as printed      l1 = l2 = 0.1 for every d: the penalty of the same change grows like d
+    weights shared          l1 = l2 = 0.1 / s^2: F of the same change is the same for every d
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ FAMILIES = ("adaexpmd", "psgd", "recommended")
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How the queries to the target grow with the dimension."""
+    """The queries to the target of one method in each dimension."""
 
     family: str
     shared: bool
     dimensions: tuple[int, ...]
     queries: tuple[int | None, ...]
-    """Medians over images; None where half of the images did not get there."""
+    """Medians over images; None where the median image did not reach the target."""
     reached: tuple[int, ...]
-    """How many images got there."""
+    """How many images reached the target."""
     images: int
     chosen: tuple[float | None, ...]
-    """The step size that was best in each dimension, where there is one."""
+    """The best step size in each dimension; None for a method without one."""
 
     @property
     def title(self) -> str:
-        """The method."""
+        """The name of the method."""
         titles = {"adaexpmd": "ZO-AdaExpMD", "psgd": "ZO-PSGD, best step size", "recommended": "recommended"}
         return titles[self.family]
 
@@ -56,14 +56,14 @@ class Growth:
 
 
 def algorithms(family: str, scale: int, *, shared: bool) -> tuple[Algorithm, ...]:
-    """Those of a family that are tried; shared weights make gradients s^2 smaller, and so the fitting eta."""
+    """The algorithms of a family that are run; shared weights make gradients, and the best eta, s^2 times smaller."""
     if family == "psgd":
         return tuple(Algorithm("psgd", eta / (scale**2 if shared else 1)) for eta in ETAS[:3])
     return (ADAPTIVE if family == "adaexpmd" else RECOMMENDED,)
 
 
 def tasks(network: Network, images: Sequence[Sequence[int]], *, iterations: int = ITERATIONS) -> list[Task]:
-    """PN by every method that is tried, in each dimension; shared weights first."""
+    """The PN runs of every method in each dimension, shared weights first."""
     made = [
         Task(
             data="mnist",
@@ -89,7 +89,7 @@ def tasks(network: Network, images: Sequence[Sequence[int]], *, iterations: int 
 
 
 def growths(runs: Iterable[Outcome], *, iterations: int = ITERATIONS, target: float = TARGET) -> list[Growth]:
-    """One for each method and version of the weights that has been run in every dimension."""
+    """One for each method and choice of the weights that was run in every dimension."""
     found: dict[tuple[int, bool, str], dict[int, float]] = {}
     for one in runs:
         if one.repeat or one.replayed:
@@ -124,7 +124,7 @@ def _growth(found: dict[tuple[int, bool, str], dict[int, float]], family: str, *
 
 
 def queries_to(one: Outcome, target: float) -> float:
-    """Queries until F / F(start) is at most `target`; infinite when it never was."""
+    """Queries until F / F(start) <= target; infinite if that was not reached."""
     curve = np.array(one.fun) / one.fun[0]
     below = np.flatnonzero(curve <= target)
     return float(QUERIES * steps(one.iterations)[below[0]]) if below.size else np.inf

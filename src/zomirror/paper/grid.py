@@ -1,4 +1,4 @@
-"""The runs of a study, the most telling first, each with the digest of all that decides its outcome."""
+"""The runs of a study, the most informative first, each with a digest of everything that decides its outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zomirror.paper.settings import ALGORITHMS, BATCH, ITERATIONS, KINDS, RECOMM
 from zomirror.problem import Box, ElasticNet
 
 TELLING = ("adaexpmd", "expmd-1", "expmd-10", "psgd-10", "psgd-100")
-"""What is run first on every image: these tell most of what the paper claims."""
+"""The algorithms run first on every image: most of the paper's claims are about these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,35 +29,35 @@ class Task:
     kind: str
     algorithm: str
     image: int
-    """Its place in the test set."""
+    """Its index in the test set."""
     model: Path
     digest: str
     """The SHA-256 of the model's file."""
     network: str = ""
-    """What the model is called, when it is not the bundled one."""
+    """The name of the model; empty for the bundled one."""
     iterations: int = ITERATIONS
     upscale: int = 1
-    """Every pixel is split into so many squared."""
+    """s: every pixel is split into s x s variables."""
     shared: bool = False
-    """Whether the parts of a pixel share its weight, so that splitting it changes nothing but the dimension."""
+    """Whether the parts of a pixel share its weights l1 and l2, so that only the dimension changes."""
     repeat: int = 0
-    """Which of several runs that differ in their seeds only."""
+    """The number of this run among those that differ in their seeds only."""
     replayed: bool = False
-    """Whether its directions and its precision are those of the second implementation of the comparison (check.py)."""
+    """Whether it uses the directions and the precision of the second implementation (reference.py)."""
 
     @property
     def seed(self) -> int:
-        """The place of the image, and another one for every repeat."""
+        """The index of the image, plus 100,000 for every repeat."""
         return self.image + 100_000 * self.repeat
 
     @property
     def study(self) -> str:
-        """Which file of results it belongs to."""
+        """The name of the study's file of results."""
         return study_name(self.data, self.settings, self.network) + ("-dimension" if self.upscale != 1 else "")
 
     @property
     def key(self) -> str:
-        """The digest of everything that decides the outcome; where the model's file lies does not."""
+        """The digest of everything that decides the outcome; the path of the model's file does not."""
         text = json.dumps(self._configuration(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -85,7 +85,7 @@ class Task:
         if self.replayed:
             known["replayed"] = "float64"
         if self.algorithm == RECOMMENDED.name:
-            # The paper's methods are what they are; this one may get better.
+            # The paper's methods are fixed; this one changes between versions.
             method = recommended(np.zeros(2), ElasticNet(0.1, 0.1), Box.of((0, 1), 2))
             known |= {"revision": method.revision, "method": repr(method)}
         return known
@@ -106,10 +106,10 @@ def grid(
     kinds: Sequence[str] = KINDS,
     iterations: int = ITERATIONS,
 ) -> list[Task]:
-    """Every image x kind x algorithm, such that any beginning of the list is worth having.
+    """Every image x kind x algorithm, ordered so that an interrupted study can already be reported.
 
-    `images` holds one image of each class in each row: first the telling algorithms on the first row, then the
-    others on it, the recommended method last, then the second row.
+    Each row of `images` holds one image per class. The first row comes first: the algorithms of TELLING, then the
+    others, then the recommended method. Then comes the second row.
     """
     return [
         Task(data, settings, kind, algorithm.name, index, network.path, network.digest, network.name, iterations)

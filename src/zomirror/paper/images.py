@@ -1,4 +1,4 @@
-"""The images and the models of the experiments: which images, chosen how, and what a model reads."""
+"""The images and the networks of the experiments."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SCALING = {
     "mnist": ((0.0,), (1.0,)),
     "cifar": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
 }
-"""Mean and std of the inputs: those of the paper's networks, and of the bundled ones."""
+"""Mean and std of the inputs, of the authors' networks as of the bundled ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A model in a file, known by what is in it; `name` is empty for the bundled one."""
+    """A model in a file, identified by its SHA-256; `name` is empty for the bundled one."""
 
     path: Path
     digest: str
@@ -33,14 +33,16 @@ class Network:
 
 
 def network(data: str, path: Path | None = None) -> Network:
-    """The bundled network for the data, or the one in the file."""
+    """The bundled network of a data set, or the one in the file."""
     if path is not None:
         if not path.is_file():
             raise ArgumentError(f"expected the model in an .onnx file, got {str(path)!r}, which does not exist")
         return Network(path.resolve(), _digest(path), path.stem)
     name = NETWORKS[data]
     if name not in models.names():
-        raise ArgumentError(f"the network {name} is not bundled here: give one with --model, or train it")
+        raise ArgumentError(
+            f"the network {name} is not installed: give a file with --model, or train it with `zomirror train`"
+        )
     card = models.card(name)
     if not np.allclose([card.mean, card.std], SCALING[data], atol=1e-4):
         raise DataError(f"the network {name} reads inputs scaled by {card.mean}, {card.std}, not {SCALING[data]}")
@@ -54,7 +56,7 @@ def _digest(path: Path) -> str:
 
 @cache
 def opened(path: Path) -> Onnx:
-    """The model, one thread of it: whole runs are spread over processes."""
+    """The model, on one thread: runs are spread over processes."""
     return onnx_classifier(path, threads=1)
 
 
@@ -77,11 +79,11 @@ def image(data: str, index: int) -> tuple[NDArray[np.uint8], int]:
 
 
 def chosen(data: str, of: Network, per_class: int) -> tuple[tuple[int, ...], ...]:
-    """For k = 1 .. per_class the k-th correctly classified test image of each class, in the order of the test set."""
+    """Row k holds the k-th correctly classified test image of each class, in the order of the test set."""
     if per_class < 1:
         raise ArgumentError(f"expected at least one image per class, got {per_class}")
     if data == "mnist" and per_class <= 2:
-        # The bundled digits are the first two of each class.
+        # The bundled digits are the first two of each class, so that nothing is downloaded.
         found = _first_correct(data, _bundled(), of, per_class)
         if found is not None:
             return found
@@ -112,7 +114,7 @@ def _first_correct(
 
 
 def predicted(data: str, images: NDArray[np.uint8], of: Network) -> NDArray[np.intp]:
-    """The class that the network gives each image."""
+    """The class that the network predicts for each image."""
     mean, std = (np.array(side, np.float32).reshape(-1, 1, 1) for side in SCALING[data])
     pixels = images.astype(np.float32) / np.float32(255)
     planes = pixels[:, None] if pixels.ndim == 3 else pixels.transpose(0, 3, 1, 2)

@@ -1,4 +1,4 @@
-"""What a run leaves behind: F along the way and how it ended, small enough to keep thousands of."""
+"""The stored result of a run: F after selected steps and how the run ended."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from zomirror.paper.settings import QUERIES, RECOMMENDED
 from zomirror.result import Result
 
 EVERY = 50
-"""Up to here F is kept after every step, beyond it after every fifth."""
+"""F is stored after every step up to this one, and after every fifth step beyond it."""
 
 
 def steps(iterations: int) -> tuple[int, ...]:
-    """After how many steps F is kept; a step is 201 queries, whatever the method does with them."""
+    """The steps after which F is stored; a step is 201 queries of any method."""
     kept = [s for s in range(iterations) if s <= EVERY or s % 5 == 0]
     return (*kept, iterations)
 
@@ -36,12 +36,12 @@ class Outcome:
     label: int
     iterations: int
     fun: tuple[float, ...]
-    """F after `steps(iterations)` steps, to five digits; the least so far of the recommended method, which gives back
-    the best point that it has met."""
+    """F after `steps(iterations)` steps, to five digits; for the recommended method, which returns its best point, the
+    lowest F so far."""
     valid: bool
-    """Whether the point that was returned is an explanation: the class kept (PP) or changed (PN)."""
+    """Whether the returned point is an explanation: the class is kept (PP) or changed (PN)."""
     nnz: int
-    """Non-zero coordinates of the point that was returned."""
+    """Non-zero coordinates of the returned point."""
     queries: int
     seconds: float
     network: str = ""
@@ -52,18 +52,18 @@ class Outcome:
 
     @property
     def place(self) -> tuple[object, ...]:
-        """Its place in a study. Of two runs at one place, whose keys differ, the later one counts."""
+        """Its place in a study; of two runs at one place, made with different methods, the later one is kept."""
         what = (self.data, self.settings, self.network, self.kind, self.algorithm, self.image)
         return (*what, self.iterations, self.upscale, self.shared, self.repeat, self.replayed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, without what goes without saying."""
+        """Plain data for JSON, without the fields that have their default values."""
         usual = {item.name: item.default for item in fields(self)}
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
     @classmethod
     def from_dict(cls, document: Any) -> Outcome:
-        """The same again; DataError when it is something else."""
+        """The outcome that `to_dict` described; DataError for any other document."""
         try:
             found = cls(**{item.name: document[item.name] for item in fields(cls) if item.name in document})
             fun = tuple(float(value) for value in found.fun)
@@ -76,25 +76,15 @@ class Outcome:
 
 
 def outcome(task: Task, label: int, result: Result, *, valid: bool, seconds: float) -> Outcome:
-    """What is kept of a result."""
-    # x_k was reached with the queries that had been used when x_{k-1} was known.
+    """The outcome of a task from the result of its run."""
+    # The queries used before x_k was known are those counted at x_{k-1}.
     reached = np.concatenate([[0], result.history.nfev[:-1]])
     at = np.searchsorted(reached, QUERIES * np.array(steps(task.iterations)), side="right") - 1
     fun = result.history.best if task.algorithm == RECOMMENDED.name else result.history.fun
+    of_task = {item.name: getattr(task, item.name) for item in fields(Outcome) if hasattr(task, item.name)}
     return Outcome(
-        key=task.key,
-        data=task.data,
-        settings=task.settings,
-        kind=task.kind,
-        algorithm=task.algorithm,
-        image=task.image,
+        **of_task,
         label=label,
-        network=task.network,
-        iterations=task.iterations,
-        upscale=task.upscale,
-        shared=task.shared,
-        repeat=task.repeat,
-        replayed=task.replayed,
         fun=tuple(float(f"{value:.5g}") for value in fun[at]),
         valid=valid,
         nnz=int(np.count_nonzero(result.x)),

@@ -1,64 +1,68 @@
-"""The comparison with what the authors' own solvers gave on their own models, and with a second implementation.
+"""The comparison with the results of the authors' solvers and of a second implementation, on the authors' networks.
 
-The reference values are means of F(x_t) / F(x_1) over the listed test images. The first table was made with the
-solver files of the authors' public repository and the settings of their code; the second with an independent
-implementation of the printed algorithms and settings. Both used the authors' trained networks.
+The reference values are means of F(x_t) / F(x_1) over the listed test images. The rows "authors" were made with the
+solver files of the authors' public repository and the settings of their code, the rows "printed" with an independent
+implementation of the printed algorithms and settings.
 
-The second has one run an image, and on three photographs a seed decides where a mean ends. It does not say how its
-signs were drawn, but of the usual ways in numpy one gives its numbers, all but one to the last digit printed (Replayed,
-with the place of the image as the seed): rows with such signs are run with the same ones, in float64.
+The rows "printed" have one run per image, so that on three photographs the seed decides a mean. How their random signs
+were drawn was not published. One usual way in numpy reproduces all their numbers but one to the last printed digit
+(`Replayed`, with the index of the image as the seed), so these rows are run with the same signs, in float64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from zomirror.errors import ArgumentError
+from zomirror.methods.descent import MirrorDescent
+from zomirror.methods.directions import Key, Rademacher
+from zomirror.methods.estimator import TwoPoint
+from zomirror.numerics.arrays import Array
 from zomirror.paper.grid import Task
-from zomirror.paper.images import network
+from zomirror.paper.images import Network, network
 from zomirror.paper.outcome import Outcome, steps
-from zomirror.paper.settings import ITERATIONS, Algorithm
+from zomirror.paper.settings import DATA_TITLES, ITERATIONS, Algorithm
 
 FILES = {"mnist": "lenet_authors.onnx", "cifar": "resnet20_authors.onnx"}
 DIGITS = (6808, 6374, 4161, 9614, 9565, 5528, 9775, 679, 4797, 8404)
 PHOTOGRAPHS = (6808, 7749, 4520, 1952, 3006, 9471, 482)
 THREE = (6808, 4520, 9471)
-"""Classes 0, 3 and 6. The second table says that it used three of the photographs, and not which; of all triples of the
+"""Classes 0, 3 and 6. Which three photographs the second implementation used was not published; of all triples of the
 seven only this one gives its curves."""
 TIMES = (25, 50, 100, 150, 200)
 TOLERANCE = 0.1
 SEEDS = {DIGITS: 1, PHOTOGRAPHS: 12, THREE: 3}
-"""Runs of each image with signs of our own. On so few photographs one of them decides a mean: at t = 25 the PN of image
-482 is anywhere between 0.42 and 0.91, by its seed alone."""
+"""Runs per image, each with signs of its own. One of seven photographs can decide a mean: at t = 25 the PN of image 482
+varies between 0.42 and 0.91 with the seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A row of a table: one algorithm on some images."""
+    """A row of the comparison: one algorithm on some images."""
 
     settings: str
     data: str
     kind: str
     algorithm: str
     images: tuple[int, ...]
-    """Their places in the test set."""
+    """Their indices in the test set."""
     values: tuple[float, ...]
     """At TIMES."""
     valid: int | None = None
-    """How many last iterates were explanations, where that was noted."""
+    """How many last iterates were explanations, if known."""
 
     @property
     def replayed(self) -> bool:
-        """Whether its signs are known."""
+        """Whether its random signs can be drawn again."""
         return self.settings == "printed" and not self.algorithm.startswith("psgd")
 
     @property
     def seeds(self) -> int:
-        """How often each image is run."""
+        """Runs per image."""
         return 1 if self.replayed else SEEDS[self.images]
 
 
@@ -86,7 +90,7 @@ REFERENCES = (
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A reference beside what was measured."""
+    """A reference and what was measured."""
 
     reference: Reference
     measured: tuple[float, ...]
@@ -95,16 +99,16 @@ class Compared:
     """Last iterates of the first seed that are explanations."""
     seeds: int
     spread: tuple[float, ...] | None = None
-    """How far the mean over the images strays by the seed alone, the standard deviation at each time."""
+    """The standard deviation over seeds of the mean over the images, at each time."""
 
     @property
     def deviation(self) -> float:
-        """The largest relative one."""
+        """The largest relative deviation."""
         return max(abs(m / r - 1) for m, r in zip(self.measured, self.reference.values, strict=True))
 
     @property
     def strayed(self) -> float | None:
-        """The largest one against what the seeds of a reference of one seed and of ours explain."""
+        """The largest deviation in standard deviations of the seeds: one seed of the reference, the mean of ours."""
         if self.spread is None or not all(self.spread):
             return None
         apart = np.abs(np.subtract(self.measured, self.reference.values))
@@ -112,19 +116,18 @@ class Compared:
 
     @property
     def agrees(self) -> bool:
-        """Within ten per cent everywhere."""
+        """Whether the deviation is at most 10 % at all times."""
         return self.deviation <= TOLERANCE
 
     @property
     def title(self) -> str:
-        """The row in words."""
+        """The data set, kind and algorithm."""
         of = self.reference
-        data = {"mnist": "MNIST", "cifar": "CIFAR-10"}[of.data]
-        return f"{data} {of.kind} {Algorithm.named(of.algorithm).title}"
+        return f"{DATA_TITLES[of.data]} {of.kind} {Algorithm.named(of.algorithm).title}"
 
 
 def tasks(folder: Path, references: Iterable[Reference] = REFERENCES) -> list[Task]:
-    """The runs of the comparison, on the models in the folder; every row once before any is repeated."""
+    """The runs of the comparison on the models in the folder: all rows with the first seed, then with the second."""
     chosen = list(references)
     networks = {}
     for data in dict.fromkeys(reference.data for reference in chosen):
@@ -133,28 +136,21 @@ def tasks(folder: Path, references: Iterable[Reference] = REFERENCES) -> list[Ta
             raise ArgumentError(f"expected the authors' model {FILES[data]} in {str(folder)!r}, found none")
         networks[data] = network(data, path)
     return [
-        Task(
-            of.data,
-            of.settings,
-            of.kind,
-            of.algorithm,
-            image,
-            one.path,
-            one.digest,
-            one.name,
-            repeat=repeat,
-            replayed=of.replayed,
-        )
+        replace(one, image=image, repeat=repeat)
         for repeat in range(max(SEEDS.values()))
         for of in chosen
         if repeat < of.seeds
-        for one in [networks[of.data]]
+        for one in [_task(of, networks[of.data])]
         for image in of.images
     ]
 
 
+def _task(of: Reference, on: Network) -> Task:
+    return Task(of.data, of.settings, of.kind, of.algorithm, 0, on.path, on.digest, on.name, replayed=of.replayed)
+
+
 def compare(found: Mapping[str, Outcome], folder: Path, references: Sequence[Reference] = REFERENCES) -> list[Compared]:
-    """Each reference beside the means of our runs among those `found` (by key), of the seeds that all images have."""
+    """Each reference and the means of our runs in `found` (by key), over the seeds that all of its images have."""
     at = [steps(ITERATIONS).index(t) for t in TIMES]
     rows = []
     for reference in references:
@@ -166,8 +162,40 @@ def compare(found: Mapping[str, Outcome], folder: Path, references: Sequence[Ref
             continue
         curves = np.array([[found[key].fun for key in keys] for keys in whole])
         curves = (curves / curves[..., :1])[..., at]
-        means = curves.mean(axis=1)  # of the images, by seed
+        means = curves.mean(axis=1)  # over images, one row per seed
         valid = sum(found[key].valid for key in whole[0])
         spread = tuple(means.std(axis=0, ddof=1).tolist()) if len(whole) > 1 else None
         rows.append(Compared(reference, tuple(means.mean(axis=0).tolist()), valid, len(whole), spread))
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Signs 2 b - 1 with b = numpy.random.default_rng(seed).integers(0, 2, (count, d)), one draw per iteration.
+
+    An integer below 2 takes half a word of the generator, which can be advanced to any word: any row can be made alone.
+    """
+
+    seed: int
+    count: int
+    """Directions per iteration."""
+
+    def delta(self, d: int) -> float:
+        """E[u u^T] = I."""
+        return 1.0
+
+    def fill(self, out: Array, key: Key, t: int, start: int, scale: float) -> None:
+        """The rows of iteration t from `start` on; the key is not used."""
+        rows, d = out.shape
+        words, half = divmod((t * self.count + start) * d, 2)
+        draw = np.random.Generator(np.random.PCG64(self.seed).advance(words))
+        bits = draw.integers(0, 2, half + rows * d)[half:].reshape(rows, d)
+        out[:] = out.dtype.type(scale) * (2 * bits - 1)
+
+
+def replayed(method: MirrorDescent, seed: int) -> MirrorDescent:
+    """The method with the signs of the second implementation."""
+    estimator = method.estimator
+    if not (isinstance(estimator, TwoPoint) and isinstance(estimator.directions, Rademacher)):
+        raise ArgumentError(f"expected a method with two-point differences and random signs, got {estimator}")
+    return replace(method, estimator=replace(estimator, directions=Replayed(seed, estimator.batch_size)))

@@ -25,7 +25,7 @@ from zomirror.paper.cases import Case, case
 from zomirror.paper.grid import Task
 from zomirror.paper.images import SCALING, image, opened
 from zomirror.paper.outcome import Outcome, outcome
-from zomirror.paper.replayed_signs import replayed
+from zomirror.paper.reference import replayed
 from zomirror.paper.settings import QUERIES, SETTINGS, Algorithm
 from zomirror.paper.store import Store
 from zomirror.parallel import spread

@@ -1,4 +1,4 @@
-"""What is compared, in two sets of settings: as the paper prints them, and as its authors' code had them.
+"""The algorithms that are compared, and two sets of settings: as printed in the paper, and as in its authors' code.
 
                         printed                        authors
     loss                max(margin, 0)                 log(1 + exp(margin))
@@ -24,32 +24,33 @@ from zomirror.methods.estimator import EntropyRadius, Radius
 from zomirror.methods.presets import zo_ada_expmd, zo_expmd, zo_psgd
 
 KINDS = ("PN", "PP")
+DATA_TITLES = {"mnist": "MNIST", "cifar": "CIFAR-10"}
 ITERATIONS = 200
 BATCH = 200
 QUERIES = BATCH + 1
-"""What an iteration of the paper's methods asks."""
+"""Queries of an iteration of the paper's methods."""
 
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """One curve: a method of the paper with its step size as printed, or the recommended method."""
+    """One curve: a method of the paper with the eta of the paper, or the recommended method."""
 
     family: str
     eta: float | None = None
 
     @property
     def name(self) -> str:
-        """As it is written in files: `expmd-10`, `adaexpmd`."""
+        """The name in files: `expmd-10`, `adaexpmd`."""
         return self.family if self.eta is None else f"{self.family}-{self.eta:g}"
 
     @property
     def title(self) -> str:
-        """As people read it."""
+        """The name in figures: `ZO-ExpMD, η = 10`."""
         return TITLES[self.family] + ("" if self.eta is None else f", η = {self.eta:g}")
 
     @classmethod
     def named(cls, name: str) -> Algorithm:
-        """The one with that name."""
+        """The algorithm with that `name`."""
         family, _, eta = name.partition("-")
         if family not in TITLES or (family in TUNED) != bool(eta):
             raise ArgumentError(f"expected an algorithm such as adaexpmd or expmd-10, got {name!r}")
@@ -58,11 +59,11 @@ class Algorithm:
 
 TITLES = {"adaexpmd": "ZO-AdaExpMD", "expmd": "ZO-ExpMD", "psgd": "ZO-PSGD", "recommended": "recommended"}
 TUNED = ("expmd", "psgd")
-"""Those that have a step size."""
+"""Families with a step size to tune."""
 ETAS = tuple(10.0**i for i in range(6))
 ADAPTIVE, RECOMMENDED = Algorithm("adaexpmd"), Algorithm("recommended")
 PAPER = (ADAPTIVE, *(Algorithm(family, eta) for family in TUNED for eta in ETAS))
-"""The thirteen of the paper."""
+"""The thirteen algorithms of the paper."""
 ALGORITHMS = (*PAPER, RECOMMENDED)
 
 
@@ -77,7 +78,7 @@ class LooseRadius:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything about an experiment that its image and its algorithm do not say."""
+    """Everything that the image and the algorithm of an experiment leave open."""
 
     name: str
     loss: Loss
@@ -86,19 +87,20 @@ class Settings:
     additive: bool
     """Whether a PN of MNIST may only add ink."""
     shifted: bool
-    """Whether a PN of CIFAR-10 keeps pixels in [0, 1], from the centre; else the mean is forgotten, from 0."""
+    """Whether a PN of CIFAR-10 keeps pixels in [0, 1] and starts at the centre; else its box leaves the mean
+    out of (x + x0) std, and the start is 0."""
     c: float
-    """Of the adaptive step."""
+    """The constant of the adaptive step."""
     psgd: float
-    """Our eta of PSGD for an eta of 1."""
+    """The eta that `zo_psgd` is given for an eta of 1 in the paper."""
     radius: Radius
 
     def weight(self, data: str) -> float:
-        """Both of l1 and l2."""
+        """l1 = l2."""
         return self.mnist_weight if data == "mnist" else self.cifar_weight
 
     def method(self, algorithm: Algorithm) -> MirrorDescent | None:
-        """The method itself; None for the recommended one, which reads its scales off the problem."""
+        """The method; None for the recommended one, which `minimize` builds from the problem."""
         if algorithm.family == "adaexpmd":
             return zo_ada_expmd(BATCH, c=self.c, radius=self.radius)
         if algorithm.eta is None:

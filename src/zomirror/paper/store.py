@@ -1,7 +1,8 @@
-"""Finished runs on the disk, found again by their keys: nothing is computed twice.
+"""Finished runs on disk, by their keys, so that nothing is computed twice.
 
-In the folder, `runs/KEY` is a run that is not finished (a durable run, which goes on), `done/KEY.json` is a finished
-one, and `STUDY.json` holds all finished runs of a study, one a line: that file alone is enough to go on from.
+runs/KEY        an unfinished run, which can be resumed
+done/KEY.json   a finished run
+STUDY.json      all finished runs of a study, one per line; this file alone is enough to continue the study
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Store:
         self._read: set[str] = set()
 
     def find(self, task: Task) -> Outcome | None:
-        """The outcome of a task, if it was ever finished here."""
+        """The outcome of a task; None if it is not finished."""
         if task.study not in self._read:
             self._read.add(task.study)
             for one in read_study(self.folder / f"{task.study}.json"):
@@ -40,17 +41,17 @@ class Store:
         return self._known.get(key)
 
     def run_dir(self, task: Task) -> Path:
-        """Where a task runs; values recorded by methods that would go other ways now are left alone."""
+        """The run directory of a task; those of older revisions, which cannot be resumed, are left alone."""
         return self.folder / "runs" / f"{task.key}-{TRAJECTORY}"
 
     def keep(self, task: Task, found: Outcome) -> None:
-        """Write the outcome down, then drop the journal of its run: a thousand of them would fill a disk."""
+        """Store the outcome, then delete the run directory: thousands of them would fill the disk."""
         write_whole(self._done(found.key), json.dumps(found.to_dict()))
         self._known[found.key] = found
         shutil.rmtree(self.run_dir(task), ignore_errors=True)
 
     def merge(self, tasks: Iterable[Task]) -> list[Path]:
-        """Put what is finished of these tasks into the files of their studies; gives those that were written."""
+        """Add the finished ones of these tasks to the files of their studies; return the files that changed."""
         written = []
         for study in dict.fromkeys(task.study for task in tasks):
             path = self.folder / f"{study}.json"
@@ -68,7 +69,7 @@ class Store:
 
 
 def read_study(path: Path) -> Iterator[Outcome]:
-    """The runs in a file of results; none when there is no file."""
+    """The runs in a study's file; none if there is no file."""
     if not path.is_file():
         return
     try:
@@ -81,14 +82,14 @@ def read_study(path: Path) -> Iterator[Outcome]:
 
 
 def write_study(path: Path, runs: Iterable[Outcome]) -> None:
-    """One run a line, in an order that does not depend on when they were finished."""
+    """One run per line, in an order that does not depend on when they finished."""
     ordered = sorted(runs, key=lambda one: (one.kind, one.algorithm, one.upscale, one.iterations, one.image, one.key))
     lines = ",\n".join(json.dumps(one.to_dict(), separators=(",", ":")) for one in ordered)
     write_whole(path, f'{{"format": "{FORMAT}", "runs": [\n{lines}\n]}}\n')
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace the file at once, so that it is never seen half written."""
+    """Replace the file atomically."""
     with replacing(path) as file:
         file.write(text.encode("utf-8"))
 

@@ -1,4 +1,4 @@
-"""A study from its name to its page: the parts of the package in the order in which they are used."""
+"""The studies of `zomirror reproduce`: their runs, and the report of what is finished."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from zomirror.paper.tables import write_tables
 
 STUDIES = {
     "mnist": "PN and PP of MNIST digits, LeNet: thirteen settings of the paper and the recommended method",
-    "cifar": "PN and PP of CIFAR-10 photographs, ResNet20: the same",
-    "all": "both of these",
+    "cifar": "PN and PP of CIFAR-10 photographs, ResNet20: the same methods",
+    "all": "mnist and cifar",
     "dimension": "PN of MNIST digits of 28 x 28, 56 x 56 and 112 x 112 pixels: queries against the dimension",
-    "check": "the authors' own models (`check PATH`) against what their solvers and a second implementation gave",
-    "report": "no runs: figures, numbers and the page of what is finished in --out",
+    "check": "the authors' models (`check PATH`): comparison with their solvers and a second implementation",
+    "report": "no runs: figures, tables and page of the finished runs in --out",
 }
 PARTS = {"mnist": ("mnist",), "cifar": ("cifar",), "all": ("mnist", "cifar")}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was written, and what it says."""
+    """The files that were written, and the claims and growths in them."""
 
     page: Path
     files: tuple[Path, ...]
@@ -50,7 +50,7 @@ def plan(
     iterations: int = ITERATIONS,
     algorithms: Sequence[Algorithm] = ALGORITHMS,
 ) -> list[Task]:
-    """The runs of a study, in the order in which they are worth having."""
+    """The runs of a study, the most informative first."""
     if study == "dimension":
         of = network("mnist", model)
         return dimension.tasks(of, chosen("mnist", of, per_class), iterations=iterations)
@@ -67,7 +67,7 @@ def plan(
 
 
 def report(folder: Path, *, iterations: int = ITERATIONS) -> Report:
-    """Figures, tables and the page of everything that is finished in the folder."""
+    """Write figures, tables and page of all finished runs in the folder."""
     runs = [one for path in sorted(folder.glob("*.json")) if path.name != "claims.json" for one in read_study(path)]
     groups = sorted(group(runs, iterations=iterations), key=_order)
     if not groups and not any(one.upscale != 1 for one in runs):
@@ -94,7 +94,7 @@ def _order(one: Group) -> tuple[bool, str, bool, bool]:
 
 
 def checked(folder: Path, out: Path, references: Sequence[check.Reference] = check.REFERENCES) -> list[check.Compared]:
-    """The comparison with the authors' models in `folder`, of the runs that are finished in `out`."""
+    """The comparison of the finished runs in `out`, on the authors' models in `folder`, with the references."""
     store = Store(out)
     tasks = check.tasks(folder, references)
     found: dict[str, Outcome] = {task.key: one for task in tasks if (one := store.find(task)) is not None}

@@ -1,31 +1,28 @@
-"""One self-contained page: each claim of the paper beside what was measured, and every figure."""
+"""One self-contained page: the claims of the paper, what was measured, and all figures."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from zomirror.drawing.picture import as_uri
 from zomirror.paper.claims import Claim
 from zomirror.paper.curve_panels import Drawn
 from zomirror.paper.dimension import SCALES, SIDE, TARGET, Growth
-from zomirror.paper.settings import QUERIES, Algorithm
+from zomirror.paper.settings import DATA_TITLES, QUERIES, Algorithm
 from zomirror.paper.store import write_whole
 from zomirror.paper.summary import Group, Panel
 from zomirror.paper.tables import final_rows
+from zomirror.report.html import html_page
 from zomirror.version import __version__
 
 NOTES = {
-    "printed": "The settings that the paper prints.",
+    "printed": "The settings printed in the paper.",
     "authors": "The settings of the authors' code: another loss, other weights, another set for PN, another constant "
     "of the adaptive step and another radius.",
 }
-DATA = {"mnist": "MNIST", "cifar": "CIFAR-10"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +51,19 @@ def write(
     growths: Sequence[Growth] = (),
     growth_figure: Drawn | None = None,
 ) -> Path:
-    """Write the page of these figures; `claims` are by section."""
-    from markupsafe import Markup
-
-    style = Markup(resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8"))  # noqa: S704
-    policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+    """Write the page; `claims` are by section."""
     names = dict.fromkeys(section(panel.group) for panel, _ in figures)
     parts = [_part([pair for pair in figures if section(pair[0].group) == name], claims[name]) for name in names]
     if growth_figure is not None:
         parts.append(_growth_part(growths, growth_figure))
-    text: str = _template().render(
-        title="The paper's experiments, reproduced",
-        parts=parts,
-        queries=QUERIES,
-        version=__version__,
-        style=style,
-        policy=policy,
-    )
+    title = "The paper's experiments, reproduced"
+    text = html_page("zomirror.paper", title=title, parts=parts, queries=QUERIES, version=__version__)
     write_whole(path, text)
     return path
 
 
 def section(group: Group) -> str:
-    """What belongs together on the page: settings, and the network where it is not a bundled one."""
+    """The section of a group: its settings, and its network unless that is a bundled one."""
     return f"{group.settings}-{group.network}" if group.network else group.settings
 
 
@@ -85,7 +72,7 @@ def _part(figures: Sequence[tuple[Panel, Drawn]], claims: Sequence[Claim]) -> Pa
     settings, network = groups[0].settings, groups[0].network
     own = f", network {network}" if network else ""
     note = NOTES[settings] + (f" The network is {network}.onnx." if network else " The networks are the bundled ones.")
-    counts = ", ".join(f"{DATA[one.data]} {one.kind}: {one.compared()[0].images}" for one in groups)
+    counts = ", ".join(f"{one.title}: {one.compared()[0].images}" for one in groups)
     return Part(
         title=f"Settings: {settings}{own}",
         note=f"{note} Images: {counts}.",
@@ -97,13 +84,13 @@ def _part(figures: Sequence[tuple[Panel, Drawn]], claims: Sequence[Claim]) -> Pa
 
 def _final(row: Sequence[Any]) -> list[str]:
     data, kind, _, _, algorithm, *numbers = row
-    return [DATA[data], kind, Algorithm.named(algorithm).title, *map(str, numbers)]
+    return [DATA_TITLES[data], kind, Algorithm.named(algorithm).title, *map(str, numbers)]
 
 
 def _growth_part(growths: Sequence[Growth], drawn: Drawn) -> Part:
     dimensions = ", ".join(f"{(SIDE * scale) ** 2:,}" for scale in SCALES)
     note = (
-        f"PN of MNIST digits, every pixel split into a square, the network behind an average pool: d = {dimensions}. "
+        f"PN of MNIST digits, every pixel split into s x s variables that the network sees averaged: d = {dimensions}. "
         f"Queries until F(x) / F(start) is {TARGET:g}, medians over {growths[0].images} images. "
     )
     told = ". ".join(one.words for one in growths)
@@ -111,17 +98,4 @@ def _growth_part(growths: Sequence[Growth], drawn: Drawn) -> Part:
 
 
 def _shown(drawn: Drawn) -> Shown:
-    return Shown("data:image/svg+xml;base64," + base64.b64encode(drawn.svg.read_bytes()).decode(), drawn)
-
-
-@cache
-def _template() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # loaded only by those who make a page
-
-    loader = PackageLoader("zomirror.paper", ".")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.get_template("page.html.j2")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return Shown(as_uri("image/svg+xml", drawn.svg.read_bytes()), drawn)

@@ -1,4 +1,4 @@
-"""Curves over images: F(x_t) / F(x_1) averaged, with the middle half of the images as a band."""
+"""Curves of F(x_t) / F(x_1): means over images, with their quartiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from zomirror.errors import DataError
 from zomirror.paper.outcome import Outcome, steps
-from zomirror.paper.settings import ADAPTIVE, ALGORITHMS, ITERATIONS, QUERIES, RECOMMENDED, TUNED, Algorithm
+from zomirror.paper.settings import (
+    ADAPTIVE,
+    ALGORITHMS,
+    DATA_TITLES,
+    ITERATIONS,
+    QUERIES,
+    RECOMMENDED,
+    TUNED,
+    Algorithm,
+)
 
 Floats = NDArray[np.float64]
 TOPICS = ("convergence", *TUNED)
@@ -21,12 +30,12 @@ PUBLISHED: Mapping[tuple[str, str], Mapping[str, float]] = {
     ("cifar", "PN"): {"adaexpmd": 0.347, "psgd": 0.485},
     ("cifar", "PP"): {"adaexpmd": 0.0013, "psgd": 0.018},
 }
-"""Read off the authors' own plots at iteration 200, means over 200 images; `psgd` is their best step size."""
+"""Means over 200 images at iteration 200, read off the authors' plots; `psgd` is their best step size."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """An algorithm on some images: a row of F(x_t) / F(x_1) for each."""
+    """An algorithm on some images, one row of F(x_t) / F(x_1) per image."""
 
     algorithm: Algorithm
     rows: Floats
@@ -37,17 +46,17 @@ class Curve:
 
     @property
     def images(self) -> int:
-        """How many."""
+        """The number of images."""
         return len(self.rows)
 
     @cached_property
     def mean(self) -> Floats:
-        """What the paper plots."""
+        """The mean over images, which the paper plots."""
         return np.asarray(self.rows.mean(axis=0))
 
     @cached_property
     def band(self) -> tuple[Floats, Floats]:
-        """The quartiles of the images."""
+        """The quartiles over images."""
         low, high = np.quantile(self.rows, [0.25, 0.75], axis=0)
         return low, high
 
@@ -64,41 +73,46 @@ class Group:
     runs: Mapping[str, Mapping[int, Outcome]]
     """By algorithm and image."""
 
+    @property
+    def title(self) -> str:
+        """Data set and kind."""
+        return f"{DATA_TITLES[self.data]} {self.kind}"
+
     @cached_property
     def steps(self) -> tuple[int, ...]:
-        """Where curves are known."""
+        """The steps at which curves are known."""
         return steps(self.iterations)
 
     @property
     def queries(self) -> Floats:
-        """The same in queries."""
+        """The queries used at `steps`."""
         return QUERIES * np.array(self.steps, dtype=np.float64)
 
     def at(self, step: int) -> int:
-        """The place of a step in every curve."""
+        """The index of a step in every curve."""
         if step not in self.steps:
             raise DataError(f"expected a step at which curves are known, got {step} of {self.iterations}")
         return self.steps.index(step)
 
     def images(self, names: Iterable[str]) -> list[int]:
-        """Those that all of these algorithms have finished: curves are only compared on the same images."""
+        """The images that all of these algorithms have finished: curves are compared on the same images only."""
         sets = [set(self.runs.get(name, {})) for name in names]
         return sorted(set.intersection(*sets)) if sets else []
 
     def curves(self, algorithms: Sequence[Algorithm]) -> list[Curve]:
-        """One for each, on the images that all of them have."""
+        """The curves of the algorithms that were run, on the images that all of them have."""
         known = [one for one in algorithms if self.runs.get(one.name)]
         images = self.images(one.name for one in known)
         return [self._curve(one, images) for one in known] if images else []
 
     def best(self, family: str, step: int | None = None) -> Algorithm | None:
-        """The step size with the lowest mean at the end, or at a step."""
+        """The algorithm of a family with the lowest mean at the end, or at a step."""
         curves = self.curves([one for one in ALGORITHMS if one.family == family])
         at = -1 if step is None else self.at(step)
         return min(curves, key=lambda curve: float(curve.mean[at])).algorithm if curves else None
 
     def compared(self) -> list[Curve]:
-        """The adaptive method, the others at their best step sizes, and the recommended one."""
+        """The curves of the adaptive method, the tuned methods at their best step sizes, and the recommended method."""
         tuned = [best for family in TUNED if (best := self.best(family)) is not None]
         return self.curves([ADAPTIVE, *tuned, RECOMMENDED])
 
@@ -110,7 +124,7 @@ class Group:
 
 
 def group(runs: Iterable[Outcome], *, iterations: int = ITERATIONS) -> list[Group]:
-    """The runs by data set, kind, settings and network, in the order in which these first come."""
+    """The runs by data set, kind, settings and network, in the order of their first run."""
     found: dict[tuple[str, str, str, str], dict[str, dict[int, Outcome]]] = {}
     for one in runs:
         if one.iterations == iterations and one.upscale == 1 and not (one.repeat or one.replayed):
@@ -130,7 +144,7 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One of the twelve pictures: some curves of a group."""
+    """One of the twelve figures: some curves of a group."""
 
     group: Group
     topic: str
@@ -139,20 +153,21 @@ class Panel:
 
     @property
     def name(self) -> str:
-        """As its files are called."""
+        """The name of its files."""
         parts = (self.group.data, self.group.kind.lower(), self.topic, self.group.settings, self.group.network)
         return "-".join(part for part in parts if part)
 
     @property
     def title(self) -> str:
-        """What it shows, and of how many images."""
-        data = {"mnist": "MNIST", "cifar": "CIFAR-10"}[self.group.data]
+        """The heading."""
         topic = {"convergence": "convergence", "expmd": "step sizes of ZO-ExpMD", "psgd": "step sizes of ZO-PSGD"}
-        return f"{data}, {self.group.kind}: {topic[self.topic]} ({self.curves[0].images} images)"
+        return (
+            f"{DATA_TITLES[self.group.data]}, {self.group.kind}: {topic[self.topic]} ({self.curves[0].images} images)"
+        )
 
 
 def panels(groups: Iterable[Group]) -> list[Panel]:
-    """The pictures for which there are curves."""
+    """The figures for which there are curves."""
     found = []
     for one in groups:
         for topic in TOPICS:
@@ -164,7 +179,7 @@ def panels(groups: Iterable[Group]) -> list[Panel]:
 
 
 def _marks(of: Group, topic: str, curves: Sequence[Curve]) -> list[Mark]:
-    """The published values that belong to these curves; only the authors' settings led to them."""
+    """The published values of these curves, which were obtained with the authors' settings."""
     if of.settings != "authors" or of.iterations != ITERATIONS:
         return []
     published = PUBLISHED[of.data, of.kind]

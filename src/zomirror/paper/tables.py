@@ -30,7 +30,7 @@ def curve_rows(groups: Iterable[Group]) -> Iterable[tuple[Any, ...]]:
 
 
 def final_rows(groups: Iterable[Group]) -> Iterable[tuple[Any, ...]]:
-    """One row for each algorithm: the mean at some steps, how many ended as explanations, how sparse they are."""
+    """One row per algorithm: the mean at some steps, the number of valid last iterates, their median non-zeros."""
     for group in groups:
         for curve in group.curves(ALGORITHMS):
             means = [f"{curve.mean[group.at(t)]:.4g}" if t in group.steps else "" for t in (25, 50, 100, 200)]
@@ -39,7 +39,7 @@ def final_rows(groups: Iterable[Group]) -> Iterable[tuple[Any, ...]]:
 
 
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table with a first line of names."""
+    """A table with a header line."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)

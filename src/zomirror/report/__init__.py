@@ -1,4 +1,4 @@
-"""One self-contained HTML page from explanations: nothing remote, every string escaped, a content security policy."""
+"""One self-contained HTML page of explanations: nothing is loaded, every string is escaped."""
 
 from zomirror.report.page import render, write
 

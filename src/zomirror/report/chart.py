@@ -1,4 +1,4 @@
-"""Where lines, bars and ticks go in the page's drawings; the template draws them."""
+"""Positions of lines, bars and ticks in the charts of the page; the template draws them."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ Scores = NDArray[np.float64]
 WIDTH, HEIGHT = 400.0, 210.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 10.0, 38.0
 LARGEST = 1e50
-"""Values beyond are not drawn: they would flatten everything else."""
+"""Larger values are not drawn: they would flatten all others."""
 MOST_POINTS = 400
-"""More would not be told apart on a screen."""
+"""Points of one curve: a screen shows no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A place on an axis and what is written there."""
+    """A position on an axis and its label."""
 
     at: float
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One descent: its path, and for each point [x, y, queries, F, non-zero features]."""
+class Trace:
+    """One search: its path, and for each point [x, y, queries, F, non-zero features]."""
 
     kind: str
     path: str
     points: list[list[float]]
     end: tuple[float, float]
-    """Where the returned explanation lies."""
+    """The position of the explanation that was returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Convergence:
-    """F against queries, for the descents of one input."""
+    """F against queries, for the searches of one input."""
 
-    lines: list[Line]
+    lines: list[Trace]
     across: list[Tick]
     up: list[Tick]
     logarithmic: bool
@@ -82,18 +82,18 @@ def convergence(explanations: Sequence[Explanation]) -> Convergence | None:
             )
         ]
         path = "M" + "L".join(f"{x:g},{y:g}" for x, y, *_ in points)
-        lines.append(Line(one.kind, path, points, (x_of(one.nfev), y_of(one.objective))))
+        lines.append(Trace(one.kind, path, points, (x_of(one.nfev), y_of(one.objective))))
     across = [Tick(x_of(v), f"{v:,.0f}") for v in _ticks(0.0, most) if v <= most]
     return Convergence(lines, across, [Tick(y_of(v), f"{v:g}") for v in up], logarithmic)
 
 
 def _drawable(values: Scores | float) -> NDArray[np.bool_]:
-    """Which of them a chart can show."""
+    """Which values a chart can show."""
     return np.abs(values) < LARGEST
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers from at most `low` to at least `high`, about five of them."""
+    """About five round numbers, the first at most `low` and the last at least `high`."""
     span = (high - low) or abs(high) or 1.0
     step = 10.0 ** math.floor(math.log10(span / 4))
     step *= next(factor for factor in (1, 2, 5, 10) if span / (step * factor) <= 5)
@@ -102,7 +102,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten from at most `low` to at least `high`."""
+    """Powers of ten, the first at most `low` and the last at least `high`."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     step = max(1, (last - first) // 5)
     return [10.0**i for i in range(first, last + step, step)]
@@ -110,22 +110,22 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A score, and the part of its cell's width that its bar covers, from the zero line on."""
+    """A score, and where its bar starts and how long it is, in % of the width of its cell."""
 
     text: str
     start: float
     length: float
     largest: bool
     hue: str
-    """`before`, PP or PN."""
+    """The CSS class: `before`, PP or PN."""
 
 
 def bars(scores: Sequence[tuple[str, Scores]], classes: Sequence[int]) -> list[list[Bar]]:
-    """For every class one bar in each of the named columns of scores, all on one scale."""
+    """For every class a row with one bar per column (name, scores), all on one scale."""
     finite = [float(v) for _, column in scores for v in column if np.isfinite(v)]
     low, high = min([*finite, 0.0]), max([*finite, 0.0])
     span = (high - low) or 1.0
-    # Four digits of the largest: 12.45 for logits, 0.997 for probabilities.
+    # Four significant digits of the largest score: 12.45 for logits, 0.997 for probabilities.
     decimals = min(max(3 - math.floor(math.log10(max(high, -low) or 1.0)), 0), 9)
     return [[_bar(hue, column, i, low, span, decimals) for hue, column in scores] for i in classes]
 

@@ -1,6 +1,6 @@
 "use strict";
 
-// Sort: every heading of the overview becomes a button; the same button again turns the order round.
+// Sort: every heading of the overview becomes a button; a second click reverses the order.
 const table = document.getElementById("overview-table");
 const body = table.tBodies[0];
 const headings = [...table.tHead.rows[0].cells];
@@ -14,7 +14,7 @@ function valueOf(row, column, type) {
 
 function compare(a, b) {
   if (typeof a === "string") return collator.compare(a, b);
-  // What is not a number comes last, whatever the order.
+  // NaN comes last in both orders.
   if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
   return a - b;
 }
@@ -37,7 +37,7 @@ headings.forEach((heading, column) => {
   });
 });
 
-// Filter: rows of the overview, and the sections of inputs that have no row left.
+// Filter: hide rows of the overview, and the sections of inputs whose rows are all hidden.
 const filters = document.getElementById("filters");
 const count = document.getElementById("count");
 
@@ -65,7 +65,7 @@ document.getElementById("all").addEventListener("click", () => {
 });
 filter();
 
-// Read: the pointer or the arrow keys move along a chart, and the values are written below it.
+// Read: the pointer or the arrow keys move along a chart; the values are written below it.
 for (const chart of document.querySelectorAll(".chart")) {
   const svg = chart.querySelector("svg");
   const cursor = chart.querySelector(".cursor");

@@ -1,4 +1,4 @@
-"""Where explanations lie: the .json files of `explain --out`, and run directories. Nothing is locked or written."""
+"""Reads explanations from the .json files of `zomirror explain --out` and from run directories; locks nothing."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ MAX_BYTES = 1 << 28
 
 
 @dataclass(slots=True)
-class Found:
-    """The explanations that were found, and a sentence about each run that has none."""
+class Loaded:
+    """The explanations that were read, and a sentence about each run that has none."""
 
     explanations: list[Explanation] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-def load(path: Path) -> Found:
+def load(path: Path) -> Loaded:
     """The explanations of a .json file, a directory of them, a run, or a directory of runs."""
     if not path.is_dir():
-        return Found([_of_file(path)])
+        return Loaded([_of_file(path)])
     if (path / configs.NAME).exists() and _kind(path) == "run":
-        return Found([_of_run(path)])
-    found = Found()
+        return Loaded([_of_run(path)])
+    found = Loaded()
     for file in sorted(path.glob("*.json")):
         if file.name not in (configs.NAME, results.NAME, "command.json"):
             found.explanations.append(_of_file(file))
@@ -72,7 +72,7 @@ def _kind(path: Path) -> str:
 
 
 def _of_run(path: Path) -> Explanation:
-    """What a finished run of explain() ended with; RunError for any other run."""
+    """The explanation of a finished run of explain(); RunError for any other run."""
     folder = Folder.open(check_path(path))
     try:
         config = configs.read(folder)
@@ -87,7 +87,7 @@ def _of_run(path: Path) -> Explanation:
     finally:
         folder.close()
     if stored is None:
-        raise RunError(f"{path}: has not finished, so there is nothing to show yet")
+        raise RunError(f"{path}: has not finished: there is no explanation yet")
     if "explanation" not in stored.arrays:
         raise RunError(f"{path}: is a run of {config.settings.get('task', 'another kind')}, which explains nothing")
     try:

@@ -1,4 +1,4 @@
-"""The answer in words: what of an input holds its class up, and what added to it would change that."""
+"""An answer in a sentence: which part of an input is enough for its class, and which change would alter it."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from collections.abc import Sequence
 import numpy as np
 
 from zomirror.contrast import Explanation
-from zomirror.drawing.picture import Pixels, counted
-from zomirror.report.panels import picture
+from zomirror.drawing.picture import Pixels, picture_in
+from zomirror.drawing.subject import feature_name, largest_features
+from zomirror.features.image_axes import counted
 
 _ROWS, _COLUMNS = ("upper", "middle", "lower"), ("left", "centre", "right")
 _PLACES = {"middle centre": "centre", "upper centre": "top", "lower centre": "bottom"}
 _PLACES |= {"middle left": "left", "middle right": "right"}
 _MOST = 3
-"""Features of a table that are named; of the others only the number is said."""
+"""The features of a table that are named; the others are counted."""
 
 
 def answer(explanations: Sequence[Explanation]) -> str:
-    """What the PP and the PN of one input say together, in a sentence without its full stop."""
+    """The PP and the PN of one input in one sentence, without its full stop."""
     first = explanations[0]
     parts = [_part(one) for one in sorted(explanations, key=lambda one: one.kind == "PN")]
     return f"classified {first.name_of(first.label)}{''.join(parts)}"
 
 
 def _part(one: Explanation) -> str:
-    """What follows the class in the sentence."""
+    """What one explanation adds to the sentence."""
     if not one.valid or not one.x.any():
         return f"; {one.kind}: {one.message}"
     if one.kind == "PP":
@@ -35,11 +36,11 @@ def _part(one: Explanation) -> str:
 
 def _features(one: Explanation) -> str:
     """`6 pixels (top and centre)`, or for a table `petal width = 0.2 and petal length = 1.4`."""
-    how = picture(one)
-    change = None if how is None else how.change(one.x)
+    picture = picture_in(one)
+    change = None if picture is None else picture.change(one.x)
     if change is not None and change.any():
         done = "" if one.kind == "PP" else " changed" if (change < 0).any() else " added"
-        return f"{counted(one)}{done} ({place(change)})"
+        return f"{counted(one.x, one.nnz, one.feature_names)}{done} ({place(change)})"
     shown = [_feature(one, i) for i in largest_features(one)[:_MOST]]
     if (rest := one.nnz - _MOST) > 0:
         shown.append(f"{rest} more feature{'' if rest == 1 else 's'}")
@@ -51,19 +52,8 @@ def _feature(one: Explanation, i: int) -> str:
     return f"{name} = {to:.3g}" if one.kind == "PP" else f"{name} {one.x.ravel()[i]:+.3g} (to {to:.3g})"
 
 
-def feature_name(one: Explanation, i: int) -> str:
-    """The feature in words."""
-    return one.feature_names[i] if one.feature_names else f"feature {i}"
-
-
-def largest_features(one: Explanation) -> list[int]:
-    """The places of the features in the PP or PN, the largest first."""
-    size = np.abs(one.x / one.scale).ravel()
-    return [int(i) for i in np.argsort(-size, kind="stable") if size[i]]
-
-
 def place(change: Pixels) -> str:
-    """Where in the picture most of the change lies: one or two of nine fields, or all over it."""
+    """Where in the image most of the change lies: one or two of nine fields, or `all over it`."""
     shares, total = {}, float(np.abs(change).sum())
     for row, band in zip(_ROWS, np.array_split(np.abs(change), 3, axis=0), strict=True):
         for column, cell in zip(_COLUMNS, np.array_split(band, 3, axis=1), strict=True):

@@ -1,1 +1,1 @@
-"""Programs as models: a child process, its framing, the adapter."""
+"""Programs as models: the child process, the encoding of batches and answers, the adapter."""

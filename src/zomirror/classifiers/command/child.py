@@ -1,8 +1,8 @@
-"""A program that is asked over its pipes, and that never outlives its deadline: neither it nor its children.
+"""A child process that is asked over its pipes and is killed, with its own children, after a deadline.
 
-It runs without a shell, in a session of its own, with the environment variables that are allowed. It is read
-and written at once, so that no full pipe can stop both sides. Its whole process group is ended while its leader
-is not yet reaped, so that the number of the group cannot have passed to anybody else.
+It runs without a shell, in its own session, with an allowlist of environment variables. Reading and writing are
+interleaved, so that full pipes cannot deadlock. The process group is killed before its leader is reaped, so that its
+number cannot have been given to another group.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Child:
         self._end = weakref.finalize(self, _end, self._process, self.owner)
 
     def exchange(self, message: bytes, answer: Answer, until: float, *, last: bool) -> None:
-        """Write `message` and read until `answer` is complete; if it is the `last`, until the program has ended.
+        """Write `message` and read until `answer` is complete and, if this is the `last`, the program has ended.
 
-        TimeoutError, DiedError or MalformedError say why that did not happen; then the program must be ended.
+        After TimeoutError, DiedError or MalformedError the caller must end the program.
         """
         process = self._process
         unsent = memoryview(message)
@@ -88,12 +88,12 @@ class Child:
                     else:
                         self._words = (self._words + data)[-_WORDS:]
                 if not events and not answer.complete and self.ended():
-                    raise DiedError("it ended before it had answered")  # a child of its own may hold the pipe
+                    raise DiedError("it ended before it had answered")  # its own child may keep the pipe open
         if last and self.end() != 0:
             raise DiedError("it answered, but ended with an error")
 
     def _refuse_early(self, selector: selectors.BaseSelector) -> None:
-        """Refuse a program that is gone, or has already spoken: it would answer something else than is asked."""
+        """Refuse a program that has ended, or has written before it was asked: its next answer would be another one."""
         for key, _ in selector.select(0):
             data = os.read(key.fd, _PIPE)
             if key.fileobj is self._process.stdout:
@@ -103,10 +103,10 @@ class Child:
                 selector.unregister(key.fileobj)
 
     def hear_out(self) -> None:
-        """Read what a program that is going has left on stderr, and let it end: for a second, no longer."""
+        """Read the stderr of a program that is ending, for at most one second."""
         until = time.monotonic() + _GRACE
         while self._end.alive and time.monotonic() < until:
-            gone = self.ended()  # asked first: all that it wrote is then in the pipe
+            gone = self.ended()  # before reading: if it has ended, all its output is in the pipe
             data = b""
             with contextlib.suppress(BlockingIOError):
                 data = os.read(self._process.stderr.fileno(), _PIPE)  # type: ignore[union-attr]
@@ -117,7 +117,7 @@ class Child:
                 time.sleep(0.01)
 
     def _write(self, unsent: memoryview) -> memoryview:
-        """Write what the pipe takes; nothing is left for a program that reads no more."""
+        """Write what the pipe takes and return the rest; the rest is empty once the program has closed its stdin."""
         try:
             return unsent[os.write(self._process.stdin.fileno(), unsent[:_PIPE]) :]  # type: ignore[union-attr]
         except BrokenPipeError:
@@ -137,7 +137,7 @@ class Child:
         return self._process.returncode
 
     def close(self) -> None:
-        """Let the program end by itself when its input ends, for a second, before it is ended."""
+        """Close the program's stdin, give it one second to end, then kill it."""
         if self._end.alive:
             self._process.stdin.close()  # type: ignore[union-attr]
             until = time.monotonic() + _GRACE
@@ -146,7 +146,7 @@ class Child:
         self.end()
 
     def last_words(self) -> str:
-        """Return how it ended and what it wrote to stderr last, ready to be shown."""
+        """Return how it ended and the end of its stderr, printable."""
         code = self._process.returncode
         if code is None:
             how = "it did not end"
@@ -158,7 +158,7 @@ class Child:
 
 
 def _end(process: subprocess.Popen[bytes], owner: int) -> None:
-    """End a program with its whole process group, then reap it; the parent of a fork only."""
+    """Kill a program with its whole process group, then reap it; only in the process that started it."""
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
             with contextlib.suppress(OSError):

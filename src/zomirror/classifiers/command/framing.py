@@ -1,13 +1,13 @@
-"""How a batch is written to a program and its answer is read: two framings of a stream of bytes.
+"""Two encodings of the batches written to a program and of its answers.
 
-`npy`: the batch is one array in NumPy's .npy format (version 1.0, C order), the answer another. There is
-nothing between them. In Python a program that serves for ever is
+`npy`: the batch is one array in NumPy's .npy format (version 1.0, C order), and so is the answer. Arrays follow one
+another without separators. In Python a persistent program is
 
     import io, sys
     from types import SimpleNamespace
     import numpy as np
 
-    stdin = SimpleNamespace(read=sys.stdin.buffer.read)  # numpy would seek in a file, and a pipe cannot
+    stdin = SimpleNamespace(read=sys.stdin.buffer.read)  # numpy would seek in a file, which a pipe cannot
     while sys.stdin.buffer.peek(1):
         batch = np.lib.format.read_array(stdin)
         answer = io.BytesIO()
@@ -15,16 +15,15 @@ nothing between them. In Python a program that serves for ever is
         sys.stdout.buffer.write(answer.getvalue())
         sys.stdout.buffer.flush()
 
-`lines`: every row is one line of numbers with a space between them (an image is flattened), and every line is
-answered by one line of numbers, separated by spaces or commas. A program must flush every line it writes, and
-must not wait for more than a line to read:
+`lines`: every row is one line of numbers separated by spaces (an image is flattened), and is answered by one line of
+numbers separated by spaces or commas. A program must answer every line before it reads the next, and flush it:
 
     import sys
 
     for line in sys.stdin:
         print(*predict([float(word) for word in line.split()]), flush=True)
 
-Nothing else may be written to stdout; stderr is free, and its end is shown when something goes wrong.
+Nothing else may be written to stdout. Anything may be written to stderr; its end is shown in error messages.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ if TYPE_CHECKING:
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 10_000
-_HEADER = re.compile(  # numpy reads it as a Python expression; the few that we take need no such thing
+_HEADER = re.compile(  # numpy evaluates the header as a Python literal; a pattern is safer
     rb"\{'descr': *'(?P<descr>\|[biu]1|[<>][iuf][248])', *'fortran_order': *(?P<order>True|False), *"
     rb"'shape': *\((?P<shape>|\d{1,12},|\d{1,12}(, *\d{1,12}){1,7},?)\),? *\} *\n?"
 )
 
 
 class Answer(Protocol):
-    """An answer that arrives in pieces."""
+    """An answer that is read in pieces."""
 
     @property
     def complete(self) -> bool:
@@ -99,7 +98,7 @@ class NpyAnswer:
             raise MalformedError(f"expected one array, got {len(self._data) - self._array[1]} bytes after it")
 
     def _header(self) -> tuple[int, int, tuple[int, ...], bool, np.dtype[Any]] | None:
-        """Return where the numbers start and end, their shape, order and type; None before all of it is there."""
+        """Return start and end of the numbers, their shape, order and type; None while the header is incomplete."""
         if len(self._data) < 12:
             return None
         wide = {1: 2, 2: 4}.get(self._data[6])
@@ -129,13 +128,13 @@ class NpyAnswer:
 
 
 def encode_lines(batch: NDArray[Any]) -> bytes:
-    """Return the batch as one line of numbers a row."""
+    """Return the batch as one line of numbers per row."""
     rows = batch.reshape(len(batch), -1).tolist()
     return "".join(" ".join(map(repr, row)) + "\n" for row in rows).encode()
 
 
 class LinesAnswer:
-    """As many lines of numbers as rows were asked, of at most `max_bytes`."""
+    """One line of numbers per row, at most `max_bytes` in total."""
 
     def __init__(self, rows: int, max_bytes: int) -> None:
         self._rows = rows

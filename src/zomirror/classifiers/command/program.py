@@ -1,4 +1,4 @@
-"""A program as a classifier, or as a function to minimise: it reads rows and writes numbers (see framing)."""
+"""A program as a classifier or as a function to minimise: it reads rows and writes numbers (see framing.py)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Framing = Literal["npy", "lines"]
 ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
-"""The variables that every program gets, where they are set."""
+"""The environment variables that every program gets, if they are set."""
 
 
 def command_classifier(
@@ -36,12 +36,28 @@ def command_classifier(
     cwd: str | None = None,
     max_bytes: int = 2**24,
 ) -> Command:
-    """Return the classifier that the program `args` is: rows in, rows of class scores out.
+    """Return a classifier that asks a program: rows in, rows of class scores out.
 
-    `args` is a list, given to the system as it is: there is no shell. A `persistent` program is started once,
-    and asked batch by batch until its input ends; any other is started for every batch. After `timeout`
-    seconds for a batch (the start included) it is killed with its process group, and the next batch starts a
-    new one. It sees the variables of ENVIRONMENT and those named in `environment`.
+    Parameters
+    ----------
+    args : sequence of str
+        The program and its arguments; no shell is used.
+    framing : {"npy", "lines"}
+        The encoding of batches and answers: arrays in NumPy's .npy format, or one line of numbers per row.
+    persistent : bool
+        Whether the program is started once and answers batch after batch until its stdin ends; else it is started
+        for every batch.
+    batch_rows : int, optional
+        The largest number of rows of one batch.
+    timeout : float
+        Seconds for a batch, including the start. Then the program is killed with its process group, and the next
+        batch starts a new one.
+    environment : sequence of str
+        Names of environment variables that the program sees, besides PATH, HOME, TMPDIR, TZ, LANG, LC_ALL, LC_CTYPE.
+    cwd : str, optional
+        Its working directory.
+    max_bytes : int
+        The largest size of an answer.
     """
     program = Program(tuple_of(args), framing, persistent, timeout, tuple(environment), cwd, max_bytes)
     return Command(program, batch_rows)
@@ -57,19 +73,27 @@ def command_function(
     cwd: str | None = None,
     max_bytes: int = 2**24,
 ) -> CommandFunction:
-    """Return the function that the program `args` is: rows in, one number per row out; see command_classifier."""
+    """Return a function that asks a program: rows in, one number per row out.
+
+    Parameters
+    ----------
+    args, framing, persistent, timeout, environment, cwd, max_bytes
+        As for `command_classifier`.
+    """
     return CommandFunction(Program(tuple_of(args), framing, persistent, timeout, tuple(environment), cwd, max_bytes))
 
 
 def tuple_of(args: Sequence[str]) -> tuple[str, ...]:
-    """Return `args` as a tuple, unless it is a line for a shell."""
+    """Return `args` as a tuple; refuse a single string."""
     if isinstance(args, (str, bytes)):
-        raise ArgumentTypeError(f"expected args a list of arguments, got {args!r}: there is no shell, split it")
+        raise ArgumentTypeError(
+            f"expected args to be a list of strings, got {args!r}: no shell is used, split it into arguments"
+        )
     return tuple(args)
 
 
 class _Slot:
-    """The running program, if there is one, and the lock of whoever is asking it."""
+    """The running program, if there is one, and the lock that gives it to one thread at a time."""
 
     __slots__ = ("child", "lock")
 
@@ -80,7 +104,7 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program and how it is asked; a pickle holds this, and the program is started anew where it is opened."""
+    """A program and how it is asked. Unpickled in another process, it starts a program of its own."""
 
     args: tuple[str, ...]
     framing: Framing = "npy"
@@ -96,7 +120,7 @@ class Program:
         positive("timeout", self.timeout)
         positive_integer("max_bytes", self.max_bytes)
         if not self.args or not all(isinstance(one, str) and "\0" not in one for one in self.args):
-            raise ArgumentError(f"expected args a list of strings, got {self.args!r}: give program and arguments")
+            raise ArgumentError(f"expected args to be a list of strings, got {self.args!r}: give program and arguments")
         if self.cwd is None and shutil.which(self.args[0]) is None:
             raise ArgumentError(f"expected a program to run, found none at {self.args[0]!r}: check the path")
 
@@ -105,7 +129,7 @@ class Program:
         return Program, fields
 
     def ask(self, batch: NDArray[Any]) -> NDArray[Any]:
-        """Return the array that the program answers to `batch`, or raise OracleError with its last words."""
+        """Return the program's answer to `batch`; OracleError holds the end of its stderr."""
         encode, begin = FRAMINGS[self.framing]
         message, answer = encode(batch), begin(len(batch), self.max_bytes)
         name = os.path.basename(self.args[0])  # noqa: PTH119
@@ -117,7 +141,7 @@ class Program:
             except BaseException as error:
                 if isinstance(error, DiedError):
                     child.hear_out()
-                child.end()  # whatever it was: who was not heard to the end cannot be asked the next thing
+                child.end()  # after any error: an unread answer would be taken for the next one
                 self._slot.child = None
                 if isinstance(error, TimeoutError):
                     fault = f"no answer in {self.timeout:g} s, so it was ended"
@@ -140,7 +164,7 @@ class Program:
 
     def _start(self) -> Child:
         child = self._slot.child
-        if child is not None and child.owner == os.getpid():  # a fork must not talk over its parent's pipes
+        if child is not None and child.owner == os.getpid():  # a forked process must not use its parent's pipes
             return child
         allowed = {name: os.environ[name] for name in (*ENVIRONMENT, *self.environment) if name in os.environ}
         try:
@@ -152,7 +176,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Asks a program for class scores; made by command_classifier, and a context manager that ends it."""
+    """A program as a classifier, made by command_classifier; as a context manager it ends the program."""
 
     program: Program
     batch_rows: int | None = None
@@ -177,7 +201,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class CommandFunction:
-    """Asks a program for one number per row; made by command_function, and a context manager that ends it."""
+    """A program as a function, made by command_function; as a context manager it ends the program."""
 
     program: Program
 

@@ -1,7 +1,7 @@
-"""One exchange over urllib3 that cannot last longer, nor read more, than it is allowed to.
+"""One HTTP exchange over urllib3 with a deadline and a size limit.
 
-urllib3's timeouts start anew at every read, so that a server that sends a byte now and then is never cut off.
-Here the connection's reads and writes pass through a socket timeout that shrinks to the deadline, and a count.
+urllib3 applies its timeout to every read anew, so a server that sends single bytes could take for ever. Here every read
+and write sets the socket's timeout to the time left, and bytes are counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEADER_BYTES = 2**18
 
 
 class _TooLargeError(Exception):
-    """More was sent than is read; not an OSError, so that urllib3 hands it on as it is."""
+    """The answer is too large. Not an OSError, which urllib3 would wrap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ _limit: ContextVar[_Limit] = ContextVar("limit of the exchange under way")
 
 
 class _Reader(io.RawIOBase):
-    """Reads a socket until the deadline, and no more than allowed."""
+    """Reads a socket until the deadline or the size limit."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self._file = sock.makefile("rb", buffering=0)  # holds the socket open as long as the response is read
+        self._file = sock.makefile("rb", buffering=0)  # keeps the socket open while the response is read
         self._count = 0
 
     def readable(self) -> bool:
@@ -77,7 +77,7 @@ class _Reader(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
-    """A response whose status line, headers and body all come through a _Reader."""
+    """A response whose status line, headers and body are read through a _Reader."""
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
@@ -108,7 +108,7 @@ def _before_write(connection: HTTPConnection) -> None:
 
 
 def open_pool(url: str, connections: int, ca_file: str | None, proxy: str | None) -> HTTPConnectionPool:
-    """Return the connections to the host of `url`; certificates are verified, there is no way around it."""
+    """Return the connections to the host of `url`; certificates are always verified."""
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     options: dict[str, Any] = {"maxsize": connections, "block": True, "retries": False}
@@ -134,7 +134,7 @@ def exchange(
     until: float,
     max_bytes: int,
 ) -> Reply | Failure:
-    """Send one request and read the whole answer; what goes wrong is told, not raised."""
+    """Send one request and read the whole answer; errors are returned as a Failure."""
     limit = _Limit(until, max_bytes)
     token = _limit.set(limit)
     response = None
@@ -147,7 +147,7 @@ def exchange(
             headers=dict(headers),
             retries=False,
             redirect=False,
-            assert_same_host=False,  # a proxy is asked for the whole URL; nothing is ever followed
+            assert_same_host=False,  # a proxy gets the whole URL; redirects are off
             timeout=urllib3.Timeout(connect=min(_CONNECT_SECONDS, left), read=left),
             pool_timeout=math.ceil(left),
             preload_content=False,
@@ -166,16 +166,16 @@ def exchange(
     except (HTTPError, http.client.HTTPException, OSError, ValueError) as error:
         if time.monotonic() >= until:
             return Failure("the answer was not complete in time", again=False)
-        return _told(error)
+        return _failure(error)
     finally:
         if response is not None:
-            response.close()  # no effect on a connection that went back whole
+            response.close()  # no effect on a connection that was returned to the pool
             response.release_conn()
         _limit.reset(token)
 
 
-def _told(error: Exception) -> Failure:
-    """Return in a sentence what went wrong, and whether it may go better another time."""
+def _failure(error: Exception) -> Failure:
+    """Return what went wrong in a sentence, and whether to retry."""
     if isinstance(error, SSLError):
         return Failure(f"the connection is not secure ({error}); ca_file names a certificate to trust", again=False)
     if isinstance(error, ProxyError):

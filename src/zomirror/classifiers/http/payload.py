@@ -1,10 +1,10 @@
-"""How a batch is written into a request and scores are read from the answer: two kinds of server.
+"""The formats of requests and answers, for two kinds of server.
 
 `OpenInference` is the Open Inference Protocol, version 2 (KServe, Triton, MLServer, OpenVINO, TorchServe ...),
 with tensors as binary or as JSON. `PlainJson` is any server that takes {"instances": [...]} and answers
-{"predictions": [...]}, under whatever names.
+{"predictions": [...]}, with configurable keys.
 
-Reading is strict, and its complaints never repeat a word of the server's: those may be anything.
+Decoding is strict, and its error messages never quote the server, whose words may hold secrets.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Payload(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpenInference:
-    """Version 2 of the Open Inference Protocol; `output` None reads the only output there is."""
+    """Version 2 of the Open Inference Protocol; with `output` None the model must have one output."""
 
     model: str
     version: str | None = None
@@ -63,7 +63,7 @@ class OpenInference:
     def __post_init__(self) -> None:
         for what, name in (("model", self.model), ("version", self.version)):
             if name is not None and (not isinstance(name, str) or name in ("", ".", "..") or not name.isprintable()):
-                raise ArgumentError(f"expected {what} a name, got {name!r}: give it as the server knows it")
+                raise ArgumentError(f"expected {what} to be a name, got {name!r}: give the name on the server")
         if self.datatype not in ("FP16", "FP32", "FP64"):
             raise ArgumentError(
                 f"expected a model with input of FP16, FP32 or FP64, got {self.datatype!r}: serve it with float input"
@@ -132,7 +132,7 @@ def _binary_size(output: dict[str, Any]) -> int | None:
 
 
 def _tensor(output: dict[str, Any], raw: memoryview | None) -> NDArray[Any]:
-    """Return the tensor that an output describes, from the bytes behind the JSON or from its `data`."""
+    """Return the tensor of an output, from the bytes after the JSON or from its `data`."""
     shape, dtype = output.get("shape"), DATATYPES.get(str(output.get("datatype")))
     if dtype is None:
         raise MalformedError("expected an output with a numeric datatype")
@@ -150,10 +150,10 @@ def _tensor(output: dict[str, Any], raw: memoryview | None) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class PlainJson:
-    """A body {rows: [...]} and an answer {scores: [...]}.
+    """A request {rows: [...]} and an answer {scores: [...]}.
 
-    Both are paths of keys with dots between them, empty for the bare list. In `scores` a * stands for every
-    item of a list: "predictions.*.probabilities" reads the probabilities out of one object per row.
+    `rows` and `scores` are keys, or paths of keys separated by dots; empty means the bare list. In `scores` a * stands
+    for every item of a list: "predictions.*.probabilities" reads the probabilities of one object per row.
     """
 
     rows: str = "instances"
@@ -173,7 +173,7 @@ class PlainJson:
 
 
 def _follow(value: Any, keys: list[str]) -> Any:
-    """Return what lies at the end of the path `keys`."""
+    """Return the value at the path `keys`."""
     for i, key in enumerate(keys):
         if key == "*":
             if not isinstance(value, list):
@@ -186,7 +186,7 @@ def _follow(value: Any, keys: list[str]) -> Any:
 
 
 def dump(value: Any) -> bytes:
-    """Return JSON; NaN and infinity have none."""
+    """Return JSON; ArgumentError for NaN and infinity, which it cannot hold."""
     try:
         return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
     except ValueError:
@@ -194,7 +194,7 @@ def dump(value: Any) -> bytes:
 
 
 def load(body: bytes) -> Any:
-    """Return the parsed JSON, or raise MalformedError. NaN is read, as many servers write it."""
+    """Return the parsed JSON, or raise MalformedError. NaN is accepted, since many servers write it."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

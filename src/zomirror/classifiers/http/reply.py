@@ -1,4 +1,4 @@
-"""What comes of one HTTP request: the server's reply, or the reason why there is none."""
+"""The outcome of one HTTP request: the server's reply, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server answered, whatever its status; the names of the headers are in lower case."""
+    """An answer of any status; header names are in lower case."""
 
     status: int
-    headers: Mapping[str, str] = field(repr=False)  # what a server says may repeat the secret that it was sent,
-    body: bytes = field(repr=False)  # and a repr ends up in tracebacks
+    # Not in the repr, which appears in tracebacks: a server may repeat the secret that it was sent.
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there was no answer, and whether asking again may help."""
+    """Why there was no answer, and whether to retry."""
 
     reason: str
     again: bool

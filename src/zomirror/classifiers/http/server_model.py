@@ -1,4 +1,4 @@
-"""A model behind HTTP as a classifier."""
+"""A model on an HTTP server as a classifier."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Tensor = tuple[str, str, tuple[int | None, ...] | None]
 """Name, datatype and shape (None: any) of a tensor."""
 Encoding = Literal["auto", "binary", "json"]
-_NOT_BINARY = (400, 415, 422)  # what servers that do not know binary tensors answer to one
+_NOT_BINARY = (400, 415, 422)  # statuses of servers that do not support binary tensors
 
 
 def http_classifier(
@@ -54,19 +54,49 @@ def http_classifier(
     rng: int | None = None,
     on_send: Callable[[int], None] | None = None,
 ) -> Http:
-    """Return the classifier that a server offers.
+    """Return a classifier that asks a model on a server.
 
-    With `model`, the server at `url` speaks the Open Inference Protocol, version 2. Names, type and shape of
-    its tensors are asked for (which costs no query), unless `input` names the input. Tensors travel as binary;
-    with encoding "auto" a server that refuses the first of them is asked in JSON from then on.
+    With `model`, the server speaks the Open Inference Protocol, version 2 (KServe, Triton, MLServer ...). Without it,
+    `url` takes {"instances": [...]} and answers {"predictions": [...]}, or other keys.
 
-    Without `model`, `url` takes {rows: [...]} and answers {scores: [...]}: see PlainJson.
-
-    A batch is cut into requests of `batch_rows` rows, of which `concurrency` are under way at once. `timeout`
-    holds for each request with its retries and waits. Secrets are named, not given: `token_env` is the
-    environment variable with a bearer token, and header_env={"X-Api-Key": "MY_KEY"} sends $MY_KEY.
-    `on_send(n)` is called before n rows are sent, once for every attempt, never by two threads at once; what
-    it raises ends the batch.
+    Parameters
+    ----------
+    url : str
+        scheme://host:port/prefix.
+    model, version : str, optional
+        The name and version of the model on the server.
+    input, output : str, optional
+        The names of its tensors. By default the server is asked for names, types and shapes, which costs no query.
+    datatype : {"FP16", "FP32", "FP64"}, optional
+        The type of the input; by default the one that the server says, else FP32.
+    encoding : {"auto", "binary", "json"}
+        How tensors are sent. "auto" sends them as binary, and as JSON if the server refuses the first one.
+    rows, scores : str
+        Without `model`: the keys of the inputs in a request and of the scores in an answer, or paths of keys such as
+        "predictions.*.probabilities".
+    batch_rows : int, optional
+        The largest number of rows of one request.
+    concurrency : int
+        The number of requests sent at the same time; more than 1 needs `batch_rows`.
+    token_env : str, optional
+        The environment variable that holds a bearer token.
+    header_env : mapping, optional
+        Secret headers and the environment variables that hold their values: {"X-Api-Key": "MY_KEY"} sends $MY_KEY.
+    timeout : float
+        Seconds for a request, including its retries and waits.
+    retries : int
+        How often a request is repeated after a status 429, 502, 503 or 504 or a broken connection.
+    max_bytes : int
+        The largest size of an answer.
+    ca_file : str, optional
+        A file of certificates to trust in place of the system's.
+    proxy : str, optional
+        The URL of a proxy; environment variables such as HTTP_PROXY are ignored.
+    rng : int, optional
+        The seed of the random part of the waits.
+    on_send : callable, optional
+        Called with the number of rows before every attempt to send them, by one thread at a time. If it raises, the
+        batch fails with that exception.
     """
     positive_integer("concurrency", concurrency)
     endpoint = Endpoint(
@@ -92,7 +122,7 @@ def http_classifier(
 
 
 class _Memory:
-    """What a classifier has learnt of its server, and the lock around its counting."""
+    """Whether the server takes binary tensors (None: not known yet), and the lock of `on_send`."""
 
     __slots__ = ("binary", "lock")
 
@@ -103,7 +133,7 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """Asks the server at `endpoint` by requests in the form of `payload`; made by http_classifier."""
+    """Asks the server at `endpoint` with requests in the format of `payload`; made by http_classifier."""
 
     endpoint: Endpoint
     payload: Payload
@@ -140,10 +170,10 @@ class Http:
         if self.endpoint.connections == 1 or size is None or rows <= size:
             return ask(self._answer, batch, size)
         blocks = [batch[i : i + size] for i in range(0, rows, size)]
-        # The first goes alone when it must find out how the server wants to be asked.
+        # While it is not known whether the server takes binary tensors, the first block is sent alone.
         known = [] if self._memory.binary is not None else [self._scores(blocks.pop(0))]
         pool = ThreadPoolExecutor(self.endpoint.connections)
-        contexts = [copy_context() for _ in blocks]  # each thread knows whose batch it is
+        contexts = [copy_context() for _ in blocks]  # each thread sees the batch that the caller is on
         try:
             return join(
                 known + list(pool.map(lambda context, block: context.run(self._scores, block), contexts, blocks))
@@ -161,7 +191,7 @@ class Http:
             binary, refused = False, reply
             reply = self._send(block, binary=False, attempts=1)
             if reply.status != 200:
-                reply = refused  # it was not the encoding, so the first complaint is the one to show
+                reply = refused  # the encoding was not the reason: show the first error
         if reply.status != 200:
             raise OracleError(_complaint(self.endpoint, reply))
         self._memory.binary = binary
@@ -172,7 +202,7 @@ class Http:
         raise OracleError(f"the answer of {self.endpoint.url} cannot be read: {fault}{self.endpoint.quote(reply.body)}")
 
     def _send(self, block: NDArray[Any], *, binary: bool, attempts: int = 0) -> Reply:
-        """The reply to the rows of `block`, which were sent so many times before."""
+        """The reply to the rows of `block`, which were sent `attempts` times before."""
         headers, body = self.payload.encode(block, binary=binary)
         before = count(attempts)
 
@@ -187,7 +217,7 @@ class Http:
 
 
 def _complaint(endpoint: Endpoint, reply: Reply) -> str:
-    """Return what a final status means, and what to do about it."""
+    """Return the error message of a final status, with a remedy."""
     remedies = {
         301: "redirects are not followed, give the URL it leads to",
         401: "check the token in the environment",
@@ -202,7 +232,7 @@ def _complaint(endpoint: Endpoint, reply: Reply) -> str:
 
 
 def _fits(shape: tuple[int, ...], described: tuple[int | None, ...]) -> bool:
-    """Tell whether inputs of `shape` are what the server describes, with or without an axis for the rows."""
+    """Whether inputs of `shape` fit the described shape, with or without its axis of rows."""
     return any(
         len(shape) == len(sides) and all(side in (None, got) for got, side in zip(shape, sides, strict=True))
         for sides in (described[1:], described)
@@ -212,7 +242,7 @@ def _fits(shape: tuple[int, ...], described: tuple[int | None, ...]) -> bool:
 def _described(
     endpoint: Endpoint, payload: OpenInference, datatype: str | None
 ) -> tuple[OpenInference, tuple[int | None, ...] | None]:
-    """Return `payload` with the names and types that the server tells of the model, and its input shape."""
+    """Return `payload` with the names and types of the server's metadata, and the shape of the input."""
     reply = endpoint.send("GET", payload.metadata_path, headers={}, body=None, before=lambda: None)
     if reply.status != 200:
         raise OracleError(_complaint(endpoint, reply))
@@ -239,7 +269,7 @@ def _described(
 
 
 def _tensors_of(endpoint: Endpoint, reply: Reply) -> tuple[list[Tensor], list[Tensor]] | str:
-    """Return the inputs and outputs in a description, or what is wrong with it."""
+    """Return the inputs and outputs of the metadata, or what is wrong with it."""
     try:
         metadata = load(reply.body)
         inputs, outputs = _tensors(metadata, "inputs"), _tensors(metadata, "outputs")

@@ -1,17 +1,16 @@
-"""One HTTP endpoint, asked with a deadline, a size limit and bounded retries; its secrets stay in the environment.
+"""One HTTP endpoint with a deadline, a size limit, bounded retries, and secrets that stay in the environment.
 
-The rules that every request obeys:
+The rules of every request:
 
-- No redirect is followed, no netrc and no proxy variable is read, certificates are always verified.
-- Secrets are named by environment variable and read when a request is sent. They are sent over plain http to
-  this machine only. No message, repr or traceback of ours holds one: the frames that saw it are left before
-  anything is raised, and text of the server that repeats a piece of it is not shown.
-- `timeout` bounds a request with all its retries and waits, and the time is counted down at every read from
-  the socket, so that a server that answers one byte a second is cut off too. Only the look-up of a host's
-  name is left to the system.
+- No redirect is followed, no netrc or proxy variable is read, certificates are always verified.
+- Secrets are read from environment variables when a request is sent. Over plain http they are sent to this machine
+  only. No message, repr or traceback of ours holds one: errors are raised outside the frames that hold it, and text
+  of the server that repeats a piece of it is not shown.
+- `timeout` bounds a request with all its retries and waits. The time is checked at every read from the socket, so
+  that a server that sends one byte per second is cut off too. Only the DNS look-up is left to the system.
 - `max_bytes` bounds what is read from the socket and what it decompresses to.
-- 429, 502, 503 and 504 are tried again after Retry-After (or a growing pause) plus jitter, as are connections
-  that are refused, reset or closed early. Everything else is final.
+- Statuses 429, 502, 503 and 504, and connections that are refused, reset or closed early, are retried after
+  Retry-After or an exponential backoff, plus jitter. Everything else is final.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool
 
 AGAIN = (429, 502, 503, 504)
-_PIECE = 8  # so many characters of a secret in a text are taken for the secret
+_PIECE = 8  # a text with 8 successive characters of a secret reveals it
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """The server at `url` (scheme, host, port and prefix of the path) and how it is asked.
 
-    `token_env` names the variable with a bearer token; `header_env` pairs the names of further secret headers
-    with the variables that hold their values.
+    `token_env` names the environment variable of a bearer token; `header_env` pairs further secret headers with the
+    variables that hold their values.
     """
 
     url: str
@@ -96,9 +95,9 @@ class Endpoint:
         body: bytes | None,
         before: Callable[[], None],
     ) -> Reply:
-        """Return the reply to one request, whose status may be any but those that are tried again.
+        """Return the reply to a request, retried on the statuses of AGAIN and on broken connections.
 
-        `before` is called ahead of every attempt, and what it raises ends the request.
+        `before` is called before every attempt; if it raises, the request ends with that exception.
         """
         until = time.monotonic() + self.timeout
         attempt = 0
@@ -124,7 +123,7 @@ class Endpoint:
             time.sleep(pause)
 
     def quote(self, body: bytes) -> str:
-        """Return how the answer begins, ready to be shown: printable, short, and nothing that holds a secret."""
+        """Return the beginning of the answer for an error message: printable, short, without secrets."""
         text = " ".join(body[:2000].decode("utf-8", "replace").split())
         if not text:
             return ""
@@ -134,7 +133,7 @@ class Endpoint:
         return f"; the server says: {shown}"
 
     def reveals(self, text: str) -> bool:
-        """Tell whether `text` holds a secret of this endpoint, or a piece of one."""
+        """Whether `text` holds a secret of this endpoint, or 8 successive characters of one."""
         for _, variable in self._variables():
             secret = os.environ.get(variable, "")
             if secret and any(secret[i : i + _PIECE] in text for i in range(max(1, len(secret) - _PIECE + 1))):
@@ -142,7 +141,7 @@ class Endpoint:
         return False
 
     def _connect(self) -> None:
-        from zomirror.classifiers.http.deadline import open_pool  # urllib3 is imported by those who use it
+        from zomirror.classifiers.http.deadline import open_pool  # urllib3 is only imported where it is used
 
         object.__setattr__(self, "_pool", open_pool(self.url, self.connections, self.ca_file, self.proxy))
         object.__setattr__(self, "_owner", os.getpid())
@@ -154,7 +153,7 @@ class Endpoint:
     def _attempt(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, until: float
     ) -> Reply | Failure:
-        """Ask once. Nothing but the signals of the interpreter is raised: the frames here hold the secrets."""
+        """Send once. Errors are returned, not raised: a traceback would hold the secrets of these frames."""
         from zomirror.classifiers.http.deadline import exchange
 
         sent = {"Accept-Encoding": "identity", **headers}
@@ -164,11 +163,11 @@ class Endpoint:
                 return Failure(f"the environment variable {variable} is not set any more", again=False)
             sent[name] = f"Bearer {value}" if (name, variable) == ("Authorization", self.token_env) else value
         if self._owner != os.getpid():
-            self._connect()  # two processes must not talk over one connection
+            self._connect()  # two processes must not share a connection
         parts = urlsplit(self.url)
         url = f"{parts.path.rstrip('/')}{path}"
         if self.proxy is not None and parts.scheme == "http":
-            url = f"http://{parts.netloc}{url}"  # such a proxy is asked for the whole; https goes through a tunnel
+            url = f"http://{parts.netloc}{url}"  # an http proxy gets the whole URL; https is tunnelled
         answer = exchange(self._pool, method, url or "/", sent, body, until, self.max_bytes)
         if not isinstance(answer, Reply):
             hidden = self.reveals(answer.reason)
@@ -177,7 +176,7 @@ class Endpoint:
 
 
 def decompress(reply: Reply, max_bytes: int) -> Reply | Failure:
-    """Undo the compression that was not asked for, never past `max_bytes`."""
+    """Decompress an answer, which was not asked to be compressed, up to `max_bytes`."""
     encoding = reply.headers.get("content-encoding", "identity").strip().lower()
     if encoding == "identity":
         return reply
@@ -187,7 +186,7 @@ def decompress(reply: Reply, max_bytes: int) -> Reply | Failure:
     try:
         body = inflate.decompress(reply.body, max_bytes + 1)
     except zlib.error:
-        return Failure("the answer is said to be gzip and is not", again=False)
+        return Failure("the answer is marked as gzip but is not", again=False)
     if len(body) > max_bytes:
         return Failure(f"the answer has more than {max_bytes} bytes, raise max_bytes to allow it", again=False)
     if not inflate.eof:
@@ -196,7 +195,7 @@ def decompress(reply: Reply, max_bytes: int) -> Reply | Failure:
 
 
 def retry_after(value: str | None) -> float:
-    """Return the seconds that a Retry-After header asks for; 0 if it says nothing that can be understood."""
+    """Return the seconds of a Retry-After header; 0 if it cannot be read."""
     value = (value or "").strip()
     if re.fullmatch(r"\d{1,9}", value):
         return float(value)
@@ -208,7 +207,7 @@ def retry_after(value: str | None) -> float:
 
 
 def check_url(what: str, url: str) -> tuple[str, str, int | None]:
-    """Return scheme, host and port of a URL that holds nothing secret; the message never shows the URL."""
+    """Return scheme, host and port of a URL without secrets; error messages never show the URL."""
     remedy = "give scheme://host:port/prefix, and secrets by the name of an environment variable"
     if not url.isprintable() or " " in url:
         raise ArgumentError(f"expected {what} without spaces and control characters: {remedy}")
@@ -225,7 +224,7 @@ def check_url(what: str, url: str) -> tuple[str, str, int | None]:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether `host` is this machine, by its name or address alone."""
+    """Whether `host` is a name or address of this machine, without a look-up."""
     if host == "localhost":
         return True
     try:

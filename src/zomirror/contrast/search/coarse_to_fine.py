@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.contrast.search.local_refinement import RIVALS, STEP, Model, Pull, bounded, steps_within
+from zomirror.errors import ArgumentError
+from zomirror.features.image_axes import image_axes
 from zomirror.numerics.arrays import Array, Indices
 from zomirror.problem import Box
 
@@ -39,7 +41,10 @@ class Grid:
     @property
     def cell_of(self) -> Indices:
         """The number of the cell of every feature, flat."""
-        rows, columns, channels = _axes(self.shape)
+        axes = image_axes(self.shape)
+        if axes is None:
+            raise ArgumentError(f"expected the shape of an image, got {self.shape}")
+        rows, columns, channels = axes
         places = np.indices(self.shape)
         across, other = -(-self.shape[columns] // self.side), 1 if channels is None else self.shape[channels]
         cell = (places[rows] // self.side) * across + places[columns] // self.side
@@ -52,11 +57,9 @@ class Grid:
 
 
 def is_picture(shape: tuple[int, ...]) -> bool:
-    """Whether two axes are of space: (h, w), (channels, h, w) or (h, w, channels), with more than a few pixels."""
-    if len(shape) not in (2, 3) or (len(shape) == 3 and min(shape) > 4):
-        return False
-    rows, columns, _ = _axes(shape)
-    return min(shape[rows], shape[columns]) >= 8
+    """Whether an input is an image of at least 8 x 8 pixels: (h, w), (channels, h, w) or (h, w, channels)."""
+    axes = image_axes(shape)
+    return axes is not None and min(shape[axes.rows], shape[axes.columns]) >= 8
 
 
 def look(
@@ -116,10 +119,3 @@ def _moved(w: Array, steps: Vector, where: Indices) -> Array:
     point = w.copy()
     point[where] += steps[where].astype(w.dtype)
     return point
-
-
-def _axes(shape: tuple[int, ...]) -> tuple[int, int, int | None]:
-    """Rows, columns and channels; channels are the shorter end."""
-    if len(shape) == 2:
-        return 0, 1, None
-    return (1, 2, 0) if shape[0] <= shape[2] else (0, 1, 2)

@@ -1,4 +1,4 @@
-"""Training of the bundled networks; needs the extra `torch`, which is imported when training starts."""
+"""Training of the bundled networks. It needs the extra `torch`, which is imported when training starts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,20 @@ def train(
     output: Path | None = None,
     report: Callable[[str], None] = lambda _line: None,
 ) -> Trained:
-    """Train "lenet" on MNIST or "resnet20" on CIFAR-10, going on from the last checkpoint; export to ONNX.
+    """Train "lenet" on MNIST or "resnet20" on CIFAR-10 and export it to ONNX; an interrupted training is resumed.
 
-    `output` is the directory of the two files NAME.onnx and NAME.json (the card), the working one by default;
-    `report` hears one line per epoch. A progress bar is shown on a terminal.
+    Parameters
+    ----------
+    name : {"lenet", "resnet20"}
+        The network.
+    seed : int
+        The seed of the weights and of the batches.
+    epochs : int, optional
+        By default those of the network's plan.
+    output : Path, optional
+        The directory of the files NAME.onnx and NAME.json (the card); by default the working directory.
+    report : callable
+        Called with one line of text per epoch. A progress bar is shown on a terminal.
     """
     if name not in NAMES:
         raise ArgumentError(f"name: expected one of {list(NAMES)}, got {name!r}")

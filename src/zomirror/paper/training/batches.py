@@ -1,4 +1,4 @@
-"""Batches of augmented images: shifted, mirrored, scaled, a pure function of (seed, epoch)."""
+"""Batches of augmented images (shifted, mirrored, scaled), a pure function of (seed, epoch)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Batches:
-    """The images of a data set as batches for a plan; nothing random is kept between epochs."""
+    """The images of a data set as batches of a plan; no random state is kept between epochs."""
 
     def __init__(self, data: Dataset, plan: Plan) -> None:
         images = torch.from_numpy(data.images)
@@ -28,11 +28,11 @@ class Batches:
         rows, columns = self.images.shape[1:3]
         across = torch.arange(-pad, rows + pad).clamp(0, rows - 1)
         along = torch.arange(-pad, columns + pad).clamp(0, columns - 1)
-        # The border is repeated outward once, so that a shift is nothing but an index.
+        # The border pixels are repeated outward, so that a shift is a matter of indices.
         self.padded = self.images[:, across][:, :, along] if pad else self.images
 
     def __len__(self) -> int:
-        """Batches per epoch: the last, incomplete one is left out."""
+        """Batches per epoch, without the last, incomplete one."""
         return len(self.labels) // self.plan.batch_size
 
     def epoch(self, seed: int, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:

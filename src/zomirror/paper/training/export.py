@@ -1,4 +1,4 @@
-"""A trained network as an ONNX file: input `x`, output `y`, any number of rows, batch norms folded away."""
+"""Writes a trained network as an ONNX file: input `x`, output `y`, any number of rows, batch norms folded in."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _OPSET = 17
-_IR = 8  # that of opset 17: old onnxruntimes read it too
+_IR = 8  # the one of opset 17, which old versions of onnxruntime read too
 
 
 def export(network: nn.Module, path: Path, shape: tuple[int, ...], classes: int = 10) -> None:
-    """Write the network for inputs (n, *shape) to `path`, after onnxruntime agreed with torch on it."""
+    """Write the network for inputs (n, *shape) to `path`; DataError if onnxruntime and torch disagree on it."""
     model = to_onnx(network, shape, classes)
     rows = np.random.default_rng(0).normal(size=(5, *shape)).astype(np.float32)
     with torch.no_grad():
         wanted = copy.deepcopy(network).eval()(torch.from_numpy(rows)).numpy()
     content = model.SerializeToString()
-    for n in (5, 1):  # the number of rows is free
+    for n in (5, 1):  # any number of rows
         got = scores(content, rows[:n])
         if got.shape != (n, classes) or not np.allclose(got, wanted[:n], rtol=1e-4, atol=1e-4):
-            raise DataError(f"export: expected onnxruntime to repeat torch, got {np.abs(got - wanted[:n]).max()} off")
+            apart = np.abs(got - wanted[:n]).max()
+            raise DataError(f"export: expected the scores of torch from onnxruntime, got a difference of {apart}")
     with cache.replacing(path) as file:
         file.write(content)
 
@@ -52,12 +53,12 @@ def scores(content: bytes, rows: NDArray[np.float32], batch_rows: int = 500) -> 
 
 
 def to_onnx(network: nn.Module, shape: tuple[int, ...], classes: int) -> onnx.ModelProto:
-    """The graph of a network made of the layers used here; another layer is refused by name."""
+    """The graph of a network; DataError names a layer that `_operator` does not know."""
     traced = fx.symbolic_trace(_folded(copy.deepcopy(network).eval()))
     layers = dict(traced.named_modules())
     nodes: list[onnx.NodeProto] = []
     weights: list[onnx.TensorProto] = []
-    value: dict[str, str] = {}  # of each traced node, the name of its tensor
+    value: dict[str, str] = {}  # the name of the tensor of each traced node
     for node in traced.graph.nodes:
         inputs = [value[str(before)] for before in node.all_input_nodes]
         value[node.name] = name = str(node.name)
@@ -105,7 +106,7 @@ def _operator(layer: nn.Module) -> tuple[str, dict[str, Any]]:
 
 
 def _folded(network: nn.Module) -> nn.Module:
-    """The network with every convolution and the batch norm after it as one convolution, in place."""
+    """Fold every batch norm into the convolution before it, in place."""
     for part in network.children():
         _folded(part)
     if isinstance(network, nn.Sequential):

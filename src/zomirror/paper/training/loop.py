@@ -1,4 +1,4 @@
-"""The training loop: seeded, one atomic checkpoint per epoch, resumed to the same weights."""
+"""The training loop: seeded, with one atomic checkpoint per epoch; a resumed training gives the same weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PROBE = 2000
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch came to; `probe` is the averaged weights' accuracy on the first 2,000 test images."""
+    """The record of an epoch; `probe` is the accuracy of the averaged weights on the first 2,000 test images."""
 
     epoch: int
     side: int
@@ -45,7 +45,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Watch:
-    """Who is told of progress: `step` after each batch, `epoch` after each checkpoint."""
+    """Callbacks: `step` after each batch, `epoch` after each checkpoint."""
 
     step: Callable[[int, int, int], None] = lambda _epoch, _batch, _batches: None
     epoch: Callable[[Epoch], None] = lambda _epoch: None
@@ -62,7 +62,7 @@ def fit(
     watch: Watch | None = None,
     until: int | None = None,
 ) -> tuple[nn.Module, tuple[Epoch, ...]]:
-    """The averaged network after all epochs (or `until`), from the checkpoint on if there is one."""
+    """The averaged network after all epochs (or `until`), resumed from the checkpoint if there is one."""
     watch = watch or Watch()
     run = _Run(build, plan, seed)
     history = run.load(checkpoint)
@@ -82,7 +82,7 @@ def fit(
 
 
 def accuracy(network: nn.Module, data: Dataset, plan: Plan, *, side: int, rows: int | None = None) -> float:
-    """Share of the first `rows` images (all by default) that the network classifies correctly."""
+    """The fraction of the first `rows` images (all by default) that the network classifies correctly."""
     images, labels = torch.from_numpy(data.images[:rows]), torch.from_numpy(data.labels[:rows])
     images = images if images.ndim == 4 else images[..., None]
     right = 0
@@ -95,7 +95,7 @@ def accuracy(network: nn.Module, data: Dataset, plan: Plan, *, side: int, rows: 
 
 
 class _Run:
-    """The mutable whole of a run: network, its averaged copy, momentum."""
+    """The mutable state of a training: the network, its averaged copy and the momentum."""
 
     def __init__(self, build: Callable[[], nn.Module], plan: Plan, seed: int) -> None:
         self.plan, self.seed = plan, seed
@@ -108,7 +108,7 @@ class _Run:
         for replica in self.replicas[1:]:
             for mine, shared in zip(replica.parameters(), self.network.parameters(), strict=True):
                 mine.data = shared.data
-        # Scales and shifts are few and are not what overfits.
+        # No decay of scales and shifts: they are few and do not overfit.
         decayed = [p for p in self.network.parameters() if p.ndim > 1]
         free = [p for p in self.network.parameters() if p.ndim == 1]
         self.optimizer = torch.optim.SGD(
@@ -129,8 +129,8 @@ class _Run:
             for group in self.optimizer.param_groups:
                 group["lr"] = self.rate
             parts = zip(self.replicas, x.chunk(self.plan.lanes), labels.chunk(self.plan.lanes), strict=True)
-            # One thread per part, each single-threaded inside: they meet once per batch and not once per
-            # operator, which on a machine shared with other work is several times faster.
+            # One thread per part of the batch and none inside operators: threads synchronise once per batch, not
+            # once per operator, which is several times faster on a shared machine.
             total += sum(lanes.map(lambda part: self._differentiate(*part), parts))
             self._gather()
             self.optimizer.step()
@@ -170,7 +170,7 @@ class _Run:
             torch.save(state, file)
 
     def load(self, path: Path) -> tuple[Epoch, ...]:
-        """Take up the state of a checkpoint; its history, empty where there is none."""
+        """Restore the state of a checkpoint and return its history, empty without a checkpoint."""
         if not path.exists():
             return ()
         try:
@@ -190,7 +190,7 @@ class _Run:
 
 @contextmanager
 def _single_threaded() -> Iterator[None]:
-    """No threads inside an operator: the lanes are the parallelism, and the sums do not depend on the machine."""
+    """One thread per operator, so that sums do not depend on the machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

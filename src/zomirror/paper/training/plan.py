@@ -1,4 +1,4 @@
-"""A training plan: every choice that decides the outcome besides the data and the seed."""
+"""A training plan: with the data and the seed, everything that decides the outcome."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """SGD with Nesterov momentum over one cycle of the learning rate, averaged weights at the end.
+    """SGD with Nesterov momentum, one cycle of the learning rate and averaged weights.
 
-    `lanes` is the number of equal parts of a batch that are differentiated side by side, each with its own
-    batch statistics: it is part of the plan, not of the machine, so that the result is too.
-    `sides` maps first epochs to image sides: early epochs on smaller images cost a fraction of the time.
+    `lanes` is the number of equal parts of a batch that are differentiated in parallel, each with its own batch
+    statistics. It is part of the plan, so that the result does not depend on the machine.
+    `sides` are pairs (first epoch, side of the images): early epochs on smaller images take a fraction of the time.
     """
 
     name: str
@@ -51,17 +51,17 @@ class Plan:
         return [side for first, side in self.sides if first <= epoch][-1]
 
     def rate(self, progress: float) -> float:
-        """The learning rate after a share of the run: up in a line to the peak, and down in a line to 0."""
+        """The learning rate after a fraction of the training: linear up to the peak, then linear down to 0."""
         if progress < self.warmup:
             return self.peak_rate * (0.1 + 0.9 * progress / self.warmup)
         return self.peak_rate * (1.0 - progress) / (1.0 - self.warmup)
 
     def shortened(self, epochs: int) -> Self:
-        """The same plan in fewer or more epochs, the changes of side at the same shares of it."""
+        """The plan with another number of epochs, the changes of side at the same fractions of it."""
         sides = tuple((round(first * epochs / self.epochs), side) for first, side in self.sides)
         return replace(self, epochs=epochs, sides=sides)
 
     def digest(self, seed: int) -> str:
-        """A short name for plan and seed: runs of different digests never share a checkpoint."""
+        """A digest of plan and seed, which names the checkpoint."""
         text = json.dumps({**asdict(self), "seed": seed}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""`train`: data, loop, export and card of one network, in that order."""
+"""`train`: load the data, fit the network, export it and write its card."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trained:
-    """The exported file, its card, and the accuracy of that very file on the whole test set."""
+    """The exported file, its card, and the accuracy of the exported file on the whole test set."""
 
     onnx: Path
     card: Path
@@ -41,7 +41,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Task:
+class Training:
     """A network, its plan, and the data set it is trained on."""
 
     build: Build
@@ -50,19 +50,19 @@ class Task:
     load: Callable[[str], datasets.Dataset]
 
 
-TASKS = {
-    "lenet": Task(lenet.lenet, lenet.PLAN, "MNIST", datasets.mnist),
-    "resnet20": Task(resnet20.resnet20, resnet20.PLAN, "CIFAR-10", datasets.cifar10),
+TRAININGS = {
+    "lenet": Training(lenet.lenet, lenet.PLAN, "MNIST", datasets.mnist),
+    "resnet20": Training(resnet20.resnet20, resnet20.PLAN, "CIFAR-10", datasets.cifar10),
 }
 
 
 def train(name: str, *, seed: int, epochs: int | None, output: Path | None, report: Report) -> Trained:
-    """See `zomirror.training.train`."""
-    task = TASKS[name]
-    plan = task.plan if epochs is None else task.plan.shortened(epochs)
-    learn, test = task.load("train"), task.load("test")
+    """See `zomirror.paper.training.train`."""
+    training = TRAININGS[name]
+    plan = training.plan if epochs is None else training.plan.shortened(epochs)
+    learn, test = training.load("train"), training.load("test")
     directory = Path.cwd() if output is None else output
-    return make(task.build, plan, learn, test, data=task.data, seed=seed, output=directory, report=report)
+    return make(training.build, plan, learn, test, data=training.data, seed=seed, output=directory, report=report)
 
 
 def make(
@@ -76,7 +76,7 @@ def make(
     output: Path,
     report: Report,
 ) -> Trained:
-    """Train, export and describe; the checkpoint lies in the cache, in training/NAME-DIGEST."""
+    """Fit, export and describe; the checkpoint is in the cache, in training/NAME-DIGEST."""
     checkpoint = cache.directory() / "training" / f"{plan.name}-{plan.digest(seed)}" / "checkpoint.pt"
     with _bar() as bar:
         task = bar.add_task(f"training {plan.name}", total=plan.epochs * (len(learn) // plan.batch_size))
@@ -97,7 +97,7 @@ def make(
 
 
 def accuracy_of(onnx: Path, data: datasets.Dataset, plan: Plan) -> float:
-    """Share of the images that an exported file classifies correctly in onnxruntime."""
+    """The fraction of the images that an exported file classifies correctly in onnxruntime."""
     images = torch.from_numpy(data.images)
     x = prepare(images if images.ndim == 4 else images[..., None], plan, plan.side(plan.epochs))
     found = scores(onnx.read_bytes(), x.contiguous().numpy()).argmax(axis=1)
@@ -105,7 +105,7 @@ def accuracy_of(onnx: Path, data: datasets.Dataset, plan: Plan) -> float:
 
 
 def describe(plan: Plan, data: str, seed: int, history: tuple[Epoch, ...], right: float) -> dict[str, Any]:
-    """The card of a trained network: what it was made from and how, and what it reached."""
+    """The card of a trained network: data, plan, seed and accuracy."""
     side = plan.side(plan.epochs)
     scaling = {"scaling": "(pixel / 255 - mean) / std", "mean": plan.mean, "std": plan.std}
     return {

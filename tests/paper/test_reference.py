@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import zomirror as zm
 from zomirror.errors import ArgumentError
 from zomirror.optimizer import Optimizer
-from zomirror.paper.replayed_signs import Replayed, replayed
+from zomirror.paper.reference import Replayed, replayed
 
 
 @given(
