@@ -14,7 +14,7 @@ from zomirror.checks import choice, nonnegative, positive_integer, seed_of, some
 from zomirror.engine.durable import PathLike, RunLedger, open_run, resume, stored_seed
 from zomirror.engine.oracle import checked_values, nonfinite_rows
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
-from zomirror.methods.descent import Keeper, Kept, Method, Retreating, State
+from zomirror.methods.descent import BestPoint, Keeper, Method, Retreating, State
 from zomirror.methods.directions import key_of, uniform
 from zomirror.methods.presets import recommended
 from zomirror.methods.query import Query, Segment
@@ -216,7 +216,7 @@ class Optimizer:
         self._trace.prefer(self._kept, self._state, self.nfev)
 
     @property
-    def _kept(self) -> Kept | None:
+    def _kept(self) -> BestPoint | None:
         return None if self._keeper is None else self._keeper.kept(self._state)
 
     def snapshot(self) -> Arrays:
@@ -289,7 +289,7 @@ class _Trace:
         if self._is_better(state):
             self.chosen = self.latest
 
-    def prefer(self, kept: Kept | None, state: State, nfev: int) -> None:
+    def prefer(self, kept: BestPoint | None, state: State, nfev: int) -> None:
         """Return what the method has kept in place of a last iterate that is clearly worse."""
         if self._returns != "last" or kept is None or self.latest is None:
             return

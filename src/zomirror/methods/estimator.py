@@ -17,7 +17,7 @@ from zomirror.checks import positive, positive_integer
 from zomirror.errors import ArgumentError
 from zomirror.methods.directions import Directions, Key, rademacher
 from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Segment, Stream
-from zomirror.numerics.arrays import Array, Values
+from zomirror.numerics.arrays import Array, Indices, Values
 from zomirror.numerics.elementary import log
 from zomirror.problem import Problem
 
@@ -48,6 +48,54 @@ class Estimator(Protocol):
 
     def tell(self, memory: Memory, query: Query, values: Values) -> tuple[Estimate, Memory]:
         """The estimate at x_t, and the memory for the next iteration."""
+        ...
+
+
+class Slopes(NamedTuple):
+    """Measured partial derivatives of f."""
+
+    coordinates: Indices
+    values: Values
+
+
+class Learned(Protocol):
+    """What an estimator with a memory of the gradient knows of f, to read."""
+
+    @property
+    def w(self) -> Array:
+        """The estimate of the gradient on the free coordinates."""
+        ...
+
+    @property
+    def f(self) -> float:
+        """f at the last iterate."""
+        ...
+
+    @property
+    def radius(self) -> float:
+        """The smoothing radius nu."""
+        ...
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation of the noise of f."""
+        ...
+
+    @property
+    def central(self) -> bool:
+        """Whether differences are two-sided, as a noisy f needs them."""
+        ...
+
+
+class Correctable(Estimator, Protocol):
+    """An estimator whose memory is a `Learned` and can be told what other batches have measured."""
+
+    def corrected(self, memory: Memory, problem: Problem, f: float, slopes: Slopes | None) -> Memory:
+        """With f at the iterate and, where they were measured, its partial derivatives there."""
+        ...
+
+    def restarted(self, memory: Memory, problem: Problem) -> Memory:
+        """The memory before the first query of a new descent: only the noise of f and nu stay known."""
         ...
 
 

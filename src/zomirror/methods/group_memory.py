@@ -31,7 +31,7 @@ from zomirror.checks import nonnegative, positive, positive_integer
 from zomirror.errors import ArgumentError
 from zomirror.methods.coordinate_groups import Groups, drawn, mended
 from zomirror.methods.directions import Key
-from zomirror.methods.estimator import Estimate
+from zomirror.methods.estimator import Estimate, Slopes
 from zomirror.methods.noise import EXACT, PROBE, REACH, STEP, balanced, choice, looked_again, scatter, shown
 from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Segment
 from zomirror.numerics.arrays import Array, Values, norm1
@@ -139,10 +139,9 @@ class GroupMemory:
 
     def init(self, problem: Problem) -> Remembered:
         """No gradient is known, and the noise only if it was given."""
-        width = problem.d if problem.free is None else problem.free.size
-        if not width:
+        if not problem.width:
             raise ArgumentError("expected a coordinate with lower < upper, got none that can move: widen the bounds")
-        blank = Remembered(np.zeros(width, problem.dtype))
+        blank = Remembered(np.zeros(problem.width, problem.dtype))
         if self.radius is not None:
             return changed(blank, radius=self.radius, central=bool(self.noise), sd=float(self.noise or 0))
         if problem.stochastic or self.noise == 0:
@@ -205,6 +204,18 @@ class GroupMemory:
         batches = memory.batches + opening
         after = changed(memory, f=told, w=w, theta=theta, flat=False, batches=batches)
         return Estimate(f, groups.scatter(g)), after
+
+    def corrected(self, memory: Remembered, problem: Problem, f: float, slopes: Slopes | None) -> Remembered:
+        """With f at the iterate; measured partial derivatives replace the estimates of w."""
+        if slopes is None:
+            return changed(memory, f=f)
+        w, on = memory.w.copy(), slopes.coordinates
+        w[on if problem.free is None else np.searchsorted(problem.free, on)] = slopes.values
+        return changed(memory, f=f, w=w)
+
+    def restarted(self, memory: Remembered, problem: Problem) -> Remembered:
+        """The first memory again, with nu and the noise of f as they are known."""
+        return changed(self.init(problem), radius=memory.radius, sd=memory.sd)
 
     def _opens(self, memory: Remembered, *, stochastic: bool) -> bool:
         """Whether a batch is of the opening; the one that has yet to find out about noise is not."""

@@ -64,7 +64,7 @@ class Refinement:
 
     def line(self, x: Array, problem: Problem) -> Query:
         """x moved along the direction."""
-        return Query((Segment(x, len(ALPHAS), Line(self, problem)),))
+        return Query((Segment(x, len(ALPHAS), LinePoints(self, problem)),))
 
     def shorter(self, scale: float) -> Refinement | None:
         """To be tried again much closer to x; None if L-BFGS chose how far to look, or if it is close already."""
@@ -74,7 +74,7 @@ class Refinement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class LinePoints:
     """Rows of x + a p on the chosen coordinates, each held to its sign and to the box."""
 
     refinement: Refinement

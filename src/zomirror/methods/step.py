@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +28,15 @@ class StepRule(Protocol):
 
     def advance(self, memory: Memory, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> Memory:
         """The memory after the step of size eta from x to x_next."""
+        ...
+
+
+@runtime_checkable
+class Halvable(StepRule, Protocol):
+    """A step rule whose memory is alpha, the eta of its next step; 0 before the first gradient."""
+
+    def halved(self, memory: float) -> float:
+        """The memory for steps half as long: eta doubles."""
         ...
 
 
@@ -79,6 +88,10 @@ class Adaptive:
         """alpha_{t+1}: it grows by what was moved."""
         return memory * _grown(self.c * mirror.movement(x, x_next))
 
+    def halved(self, memory: float) -> float:
+        """Alpha doubles."""
+        return 2 * memory
+
 
 @dataclass(frozen=True, slots=True)
 class ScaleFree:
@@ -110,6 +123,10 @@ class ScaleFree:
         if not memory and (eta <= self.floor or not mirror.movement(x, x_next)):
             return 0.0
         return eta * _grown(self.c * mirror.movement(x, x_next))
+
+    def halved(self, memory: float) -> float:
+        """Alpha doubles."""
+        return 2 * memory
 
 
 def _grown(move: float) -> float:

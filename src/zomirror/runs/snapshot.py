@@ -1,7 +1,8 @@
 """A frozen state as named arrays and back, for checkpoints: no pickle, no code, only numbers.
 
 What a state is made of (dataclasses, tuples, arrays, numbers) is known from a state of the same method that has
-seen nothing yet, so only the numbers are stored.
+seen nothing yet, so only the numbers are stored. Fields with metadata {"stored": False} are left out and taken from
+that state.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def unpack(name: str, like: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
     if is_dataclass(value):
-        return [(item.name, getattr(value, item.name)) for item in fields(value)]
+        stored = (item.name for item in fields(value) if item.metadata.get("stored", True))
+        return [(name, getattr(value, name)) for name in stored]
     if isinstance(value, tuple):
         return [(str(i), part) for i, part in enumerate(value)]
     raise RunError(f"expected a state of dataclasses, tuples, arrays and numbers, got {type(value).__name__}")
