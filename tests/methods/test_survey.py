@@ -33,7 +33,7 @@ def surveying(
     x: Any, place: zm.methods.Problem, *, best: Any = None, known: dict[str, Any] | None = None, **found: Any
 ) -> zm.methods.State:
     """A state whose next batch is a survey; `known` is what the descent knows of f."""
-    memory = Remembered(**({"w": np.zeros(D), "radius": 1e-5} | (known or {})))
+    memory = replace(Remembered(np.zeros(D), radius=1e-5), **(known or {}))
     descent = zm.methods.State(place, KEY, 7, x, memory, 2.0)
     best = x if best is None else best
     findings = Findings(descent, best, Refinement.blank(20), Stretch.blank(x), stage=SURVEY, **found)

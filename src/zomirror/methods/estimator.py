@@ -1,7 +1,7 @@
 """Gradient estimates from function values alone.
 
-An estimator asks (which points?) and is told (what gradient do the values give?). Both are pure: asking twice
-gives the same query, and all that an estimator remembers is the memory it returns.
+`ask` says which points to query, and `tell` turns their values into a gradient. Both are pure: asking twice gives the
+same query, and an estimator has no other state than the memory that it returns.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from zomirror.numerics.elementary import log
 from zomirror.problem import Problem
 
 Memory = Any
-"""A frozen dataclass of arrays and numbers, or None: whatever the estimator's own functions agree on."""
+"""A frozen dataclass of arrays and numbers, or None; only the estimator's own functions look inside."""
 
 
 class Estimate(NamedTuple):
-    """What one batch of values tells: f at the point that was asked, and the gradient there.
+    """What one batch of values gives: f at the iterate, and the gradient there.
 
-    No gradient means that the estimator wants to ask again before a step is taken.
+    None as gradient means that the estimator has to ask again before a step is taken.
     """
 
     f: float
@@ -109,7 +109,7 @@ class Radius(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EntropyRadius:
-    """nu = sqrt(2 e (2 ln d - 1) / m) / d; below d = 3 the logarithm is that of 3, which keeps it positive."""
+    """nu = sqrt(2 e (2 ln d - 1) / m) / d; below d = 3, ln 3 replaces ln d, so that the root exists."""
 
     def __call__(self, d: int, batch_size: int) -> float:
         """Nu for the entropy map with Rademacher directions."""
@@ -138,8 +138,8 @@ class TwoPoint:
     Of a stochastic f, f(x; xi_j) is asked for each direction: rows 0..m-1 are x, rows m..2m-1 are x + nu u_j,
     and rows j and m + j share the draw t m + j.
 
-    The points may leave the box by nu a coordinate, as in the paper. `clip=True` keeps them inside, at the price
-    of a bias on coordinates nearer than nu to a side: there the estimate sees only half of the differences.
+    The points may leave the box by nu per coordinate, as in the paper. `clip=True` keeps them inside, at the price of
+    a bias on coordinates nearer than nu to a side: there the estimate sees only half of the differences.
     `free_only=True` never moves a coordinate with lower == upper (d in nu stays the full dimension).
     """
 

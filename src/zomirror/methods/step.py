@@ -16,7 +16,7 @@ Memory = Any
 
 
 class StepRule(Protocol):
-    """From what was seen to the next eta."""
+    """A rule for eta_t, from the steps so far and the gradient."""
 
     def init(self) -> Memory:
         """The memory before the first step."""
@@ -42,7 +42,7 @@ class Halvable(StepRule, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same eta for ever."""
+    """The same eta in every iteration."""
 
     value: float
 
@@ -85,7 +85,7 @@ class Adaptive:
         return memory
 
     def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> float:
-        """alpha_{t+1}: it grows by what was moved."""
+        """alpha_{t+1}: it grows with the size of the step."""
         return memory * _grown(self.c * mirror.movement(x, x_next))
 
     def halved(self, memory: float) -> float:
@@ -95,10 +95,10 @@ class Adaptive:
 
 @dataclass(frozen=True, slots=True)
 class ScaleFree:
-    """The adaptive rule with alpha_1 = first max |g_1|_inf, taken at the first gradient that stands out of `floor`.
+    """The adaptive rule with alpha_1 = first |g|_inf, g being the first gradient with first |g|_inf > floor.
 
-    Multiplying f, l1 and l2 by a number multiplies every eta by it, so the iterates stay the same. Until a gradient
-    stands out, eta is `floor` (the weight l1 is a good one: then the penalty alone shrinks x at a sensible pace).
+    Multiplying f, l1, l2 and `floor` by a number multiplies every eta by it, so the iterates stay the same. Before that
+    gradient eta is `floor`; l1 is a good value, with which the penalty alone shrinks x at a reasonable speed.
     """
 
     c: float = 1.0
@@ -111,7 +111,7 @@ class ScaleFree:
         object.__setattr__(self, "first", positive("first", self.first))
 
     def init(self) -> float:
-        """No gradient has been seen."""
+        """No gradient above `floor` has been seen."""
         return 0.0
 
     def eta(self, memory: float, gradient: Array) -> float:
@@ -119,7 +119,7 @@ class ScaleFree:
         return memory or max(self.first * float(np.abs(gradient).max()), self.floor) or 1.0
 
     def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> float:
-        """alpha_{t+1}: it grows by what was moved."""
+        """alpha_{t+1}: it grows with the size of the step."""
         if not memory and (eta <= self.floor or not mirror.movement(x, x_next)):
             return 0.0
         return eta * _grown(self.c * mirror.movement(x, x_next))
@@ -130,5 +130,5 @@ class ScaleFree:
 
 
 def _grown(move: float) -> float:
-    """sqrt(1 + move^2), inf beyond the range: of operations that every machine rounds alike, which hypot is not."""
+    """sqrt(1 + move^2), inf on overflow. Every machine rounds these operations alike; hypot may differ."""
     return math.sqrt(1 + move * move)

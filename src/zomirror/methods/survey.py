@@ -44,7 +44,7 @@ have only begun to grow."""
 SLACK = 0.01
 """F has risen when it is above the best F by 1 % of the penalty."""
 WAIT = 0.25
-"""Queries without a better point before the return to the best one, per free coordinate; at least one survey."""
+"""Queries without a better point before the return to the best one, per free coordinate; at least `every`."""
 ASTRAY = 2.0
 """A step is undone if F rises above its start by more than the first slope times twice the scale of x."""
 SLOW = 0.2
