@@ -15,7 +15,7 @@ from zomirror.engine.black_box import checked_values, nonfinite_rows
 from zomirror.engine.durable import TRAJECTORY, PathLike, stable_repr, stored_seed
 from zomirror.engine.ledger import JournalLedger, Ledger
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
-from zomirror.methods.descent import Keeper, Kept, Method, Retreating, State
+from zomirror.methods.descent import BestPoint, Keeper, Method, Retreating, State
 from zomirror.methods.directions import key_of, uniform
 from zomirror.methods.presets import recommended
 from zomirror.methods.query import Query, Segment
@@ -218,7 +218,7 @@ class Optimizer:
         self._trace.prefer(self._kept, self._state, self.nfev)
 
     @property
-    def _kept(self) -> Kept | None:
+    def _kept(self) -> BestPoint | None:
         return None if self._keeper is None else self._keeper.kept(self._state)
 
     def snapshot(self) -> Arrays:
@@ -323,7 +323,7 @@ class _Trace:
         if self._is_better(state):
             self.chosen = self.latest
 
-    def prefer(self, kept: Kept | None, state: State, nfev: int) -> None:
+    def prefer(self, kept: BestPoint | None, state: State, nfev: int) -> None:
         """Return what the method has kept in place of a last iterate that is clearly worse."""
         if self._returns != "last" or kept is None or self.latest is None:
             return

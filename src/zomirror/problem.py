@@ -169,3 +169,8 @@ class Problem:
     def free(self) -> Indices | None:
         """The coordinates that can move, None for all of them."""
         return self.box.free(self.d)
+
+    @cached_property
+    def width(self) -> int:
+        """How many coordinates can move."""
+        return self.d if self.free is None else self.free.size

@@ -11,6 +11,7 @@ import pytest
 
 import zomirror as zm
 from zomirror.methods.averaging import SPAN, Stretch
+from zomirror.methods.survey import Findings
 
 D = 30
 
@@ -69,17 +70,23 @@ def noisy(seed: int, sd: float = 1e-3) -> Any:
     return lambda X: 0.5 * np.square(X - target()).sum(axis=1) + sd * rng.normal(size=len(X))
 
 
+def found(state: zm.methods.State) -> Findings:
+    """What the surveys of the current descent have found."""
+    findings: Findings = state.memory.current.state.memory
+    return findings
+
+
 def test_a_settled_descent_goes_on_from_the_mean_with_half_the_step() -> None:
     optimizer = zm.Optimizer(np.zeros(D), l1=0.02, bounds=(-2, 2), rng=0)
     f, jumps = noisy(0), 0
     while optimizer.nfev < 12_000:
         before = optimizer.state
         optimizer.tell(f(optimizer.ask()))
-        old, new = before.memory.current.course.stretch, optimizer.state.memory.current.course.stretch
+        old, new = found(before).stretch, found(optimizer.state).stretch
         if new.span > old.span:
             jumps += 1
             assert optimizer.x.tobytes() == old.mean.tobytes()
-            assert optimizer.state.pace == 2 * before.pace
+            assert found(optimizer.state).descent.pace == 2 * found(before).descent.pace
             assert (new.steps, new.span) == (0, 2 * old.span)
     assert jumps >= 1
 
@@ -88,7 +95,7 @@ def test_without_noise_there_is_nothing_to_settle() -> None:
     optimizer = zm.Optimizer(np.zeros(D), l1=0.02, bounds=(-2, 2), rng=0)
     while optimizer.nfev < 6_000:
         optimizer.tell(noisy(0, 0.0)(optimizer.ask()))
-        assert optimizer.state.memory.current.course.stretch.steps == 0
+        assert found(optimizer.state).stretch.steps == 0
 
 
 @pytest.mark.no_cover

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import FrozenInstanceError, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 import zomirror as zm
 from tests.conftest import PRESETS
 from zomirror.methods.directions import Key, key_of
+from zomirror.methods.estimator import Slopes
 from zomirror.methods.query import Query, Segment
 from zomirror.numerics.arrays import Array, Values
 
@@ -175,3 +176,42 @@ def test_a_float32_run_stays_close_to_the_float64_run() -> None:
     np.testing.assert_allclose(narrow.history.fun, wide.history.fun, rtol=1e-5)
     np.testing.assert_allclose(narrow.history.eta[:-1], wide.history.eta[:-1], rtol=1e-5)
     np.testing.assert_allclose(narrow.x, wide.x, atol=1e-5)
+
+
+def steered() -> tuple[zm.methods.MirrorDescent, zm.methods.State]:
+    """A descent with a memory of the gradient after three batches; coordinate 4 is fixed."""
+    lower, upper = np.full(12, -1.0), np.full(12, 1.0)
+    lower[4] = upper[4] = 0.5
+    method, x0 = zm.methods.zo_group_expmd(batch_size=3, noise=0.0), np.full(12, 0.5)
+    state = method.init(x0, problem(l1=0.1, box=zm.methods.Box(lower, upper)), key_of(1))
+    for _ in range(3):
+        query = method.ask(state)
+        state = method.tell(state, query, least_squares(query.points()))
+    return method, state
+
+
+def test_a_moved_descent_continues_elsewhere_with_what_was_measured_there() -> None:
+    method, state = steered()
+    x, before = np.full(12, 0.5), method.learned(state)
+    kept = before.w.copy()
+    moved = method.moved(state, 9, x, f=7.0, slopes=Slopes(np.array([3, 5]), np.array([0.25, -2.0])), halve=True)
+    after = method.learned(moved)
+    assert (moved.t, moved.pace, after.f) == (9, 2 * state.pace, 7.0)
+    assert moved.x is x
+    expected = kept.copy()
+    expected[[3, 4]] = 0.25, -2.0  # coordinate 5 is the free one with index 4
+    np.testing.assert_array_equal(after.w, expected)
+    np.testing.assert_array_equal(before.w, kept, "the state before is left alone")
+    np.testing.assert_array_equal(method.ask(moved).points()[0], x)
+    alone = method.moved(state, 4, x)
+    assert (alone.t, alone.pace) == (4, state.pace)
+    assert alone.memory is state.memory
+
+
+def test_a_restarted_descent_knows_only_the_noise() -> None:
+    method, state = steered()
+    state = replace(state, memory=replace(state.memory, radius=1e-3, sd=1e-4))
+    again, first = method.restarted(state, np.zeros(12)), method.init(np.zeros(12), state.problem, state.key)
+    assert (again.t, again.pace, again.last) == (3, first.pace, None)
+    assert (again.memory.radius, again.memory.sd, again.memory.f) == (1e-3, 1e-4, np.inf)
+    np.testing.assert_array_equal(again.memory.w, first.memory.w)

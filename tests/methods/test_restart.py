@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import zomirror as zm
+from zomirror.methods.descent import BestPoint
 from zomirror.methods.directions import key_of
 from zomirror.methods.restart import BACK, FALL, FULL_FALL, LEAST, NEARER, PAUSE, SHORT, Attempt, Attempts
-from zomirror.methods.survey import POLISHED, SLOPES, Course
+from zomirror.methods.survey import POLISHED, SLOPES, Findings
 
 D = 40
 KEY = key_of(11)
@@ -64,6 +65,11 @@ def test_a_descent_that_is_done_makes_way_and_one_that_falls_does_not() -> None:
     assert falling[-1].current.mark < math.inf
 
 
+def judged(attempt: Attempt, age: int, best: Any, least: float, patience: float = 1.0) -> Attempt:
+    """The same descent at some age, judged by F = `least` at its best point."""
+    return replace(attempt, age=age).judged(BestPoint(best, least, least, 0.0), patience, FALL)
+
+
 @pytest.mark.parametrize(("d", "pause"), [(D, LEAST), (4_000, 4_000 * BACK)])
 def test_rest_is_half_as_many_queries_without_a_clear_fall(d: int, pause: float) -> None:
     place = zm.methods.Problem(d, np.dtype(np.float64), zm.methods.ElasticNet(0.05), zm.methods.Box(-1.0, 1.0))
@@ -71,11 +77,11 @@ def test_rest_is_half_as_many_queries_without_a_clear_fall(d: int, pause: float)
     h = place.penalty(best)
     attempt: Attempt = method(np.zeros(d)).init(np.zeros(d), place, KEY).memory.current
     for age, length in ((100, pause), (10_000, 10_000 * PAUSE)):
-        fell = at(attempt, age, least=3.0, best=best).judged(place, 1.0, FALL)
+        fell = judged(attempt, age, best, 3.0)
         assert (fell.mark, fell.due) == (3.0, age + length)
-        assert at(fell, age + 1, least=3.0 - 0.9 * FALL * h).judged(place, 1.0, FALL).due == fell.due, "not clearly"
-        assert at(fell, age + 1, least=3.0 - 1.1 * FALL * h).judged(place, 1.0, FALL).due > fell.due
-        assert at(attempt, age, least=3.0, best=best).judged(place, SHORT, FALL).due == age + length * SHORT
+        assert judged(fell, age + 1, best, 3.0 - 0.9 * FALL * h).due == fell.due, "not clearly"
+        assert judged(fell, age + 1, best, 3.0 - 1.1 * FALL * h).due > fell.due
+        assert judged(attempt, age, best, 3.0, SHORT).due == age + length * SHORT
 
 
 def test_a_penalty_that_cannot_be_saved_does_not_count() -> None:
@@ -83,18 +89,19 @@ def test_a_penalty_that_cannot_be_saved_does_not_count() -> None:
     place = zm.methods.Problem(D, np.dtype(np.float64), zm.methods.ElasticNet(0.05), zm.methods.Box(1.0, 2.0))
     best = np.where(np.arange(D) < 10, 1.1, 1.0)
     attempt: Attempt = method(best, bounds=(1, 2)).init(best, place, KEY).memory.current
-    fell = at(attempt, 100, least=3.0, best=best).judged(place, 1.0, FALL)
-    assert at(fell, 101, least=3.0 - 1.1 * FALL * 0.05).judged(place, 1.0, FALL).due > fell.due
+    fell = judged(attempt, 100, best, 3.0)
+    assert judged(fell, 101, best, 3.0 - 1.1 * FALL * 0.05).due > fell.due
 
 
 def problem() -> zm.methods.Problem:
     return zm.methods.Problem(D, np.dtype(np.float64), zm.methods.ElasticNet(0.05), zm.methods.Box(-1.0, 1.0))
 
 
-def at(attempt: Attempt, age: int, *, least: float, **course: Any) -> Attempt:
+def at(attempt: Attempt, age: int, *, least: float, x: Any = None, **found: Any) -> Attempt:
     """The same descent at some age, with that F at its best point."""
-    changed: Course = replace(attempt.course, least=least, asked=0, stage=0, **course)
-    return replace(attempt, age=age, course=changed)
+    state = attempt.state
+    findings: Findings = replace(state.memory, least=least, asked=0, stage=0, **found)
+    return replace(attempt, age=age, state=replace(state, x=state.x if x is None else x, memory=findings))
 
 
 @pytest.mark.parametrize(
@@ -117,17 +124,20 @@ def test_the_better_of_two_goes_on_when_the_new_one_rests_or_had_as_many_queries
     start = whole.init(x0, problem(), KEY)
     blank: Attempt = start.memory.current
     best = np.where(np.arange(D) < 10, -0.5, np.where(np.arange(D) < 20, 1e-4, 0.0))
-    old = replace(at(blank, 2_000, least=5.0, best=best), x=np.full(D, -0.6), pace=3.0, mark=5.2, due=1_900)
-    new = replace(at(blank, age, least=least), x=np.full(D, 0.75), pace=2.0, mark=least, due=due)
-    attempts = whole._turned(Attempts(x0, new, old, begun=1), start)
-    assert attempts.current.x[0] == {"new": 0.75, "old": -0.5}[goes_on]
+    old = replace(at(blank, 2_000, least=5.0, best=best, x=np.full(D, -0.6)), mark=5.2, due=1_900)
+    new = replace(at(blank, age, least=least, x=np.full(D, 0.75)), mark=least, due=due)
+    attempts = whole._turned(Attempts(x0, new, old, begun=1, alone=False))
+    assert attempts.current.state.x[0] == {"new": 0.75, "old": -0.5}[goes_on]
     assert attempts.alone != still_two, "what has lost is dropped"
     if goes_on == "old":
         assert attempts.current.due == 2_000 + age // 4
-        assert attempts.best.least == 5.0
-        course = attempts.current.course
-        assert (course.stage, course.worth) == (SLOPES, POLISHED), "its best point is polished first"
-        assert course.refinement.count == 20, "small entries too"
+        kept = whole.kept(replace(start, memory=attempts))
+        assert kept is not None
+        assert kept.fun == 5.0
+        findings = attempts.current.state.memory
+        assert (findings.stage, findings.worth) == (SLOPES, POLISHED), "its best point is polished first"
+        assert findings.refinement.count == 20, "small entries too"
+        assert findings.descent.x is attempts.current.state.x
 
 
 @pytest.mark.parametrize(
@@ -152,7 +162,7 @@ def test_a_new_descent_that_will_not_catch_up_is_dropped(
     blank: Attempt = start.memory.current
     old = replace(at(blank, 9_000, least=5.0, best=x0), mark=5.2, due=1_900)
     new = replace(at(blank, age, least=least), mark=least, due=9_999, watched=watched, then=then)
-    after = whole._turned(Attempts(x0, new, old, begun=1), start)
+    after = whole._turned(Attempts(x0, new, old, begun=1, alone=False))
     assert after.alone == dropped
     if not dropped:
         seen = age >= (1_500 if watched else LEAST)
@@ -171,25 +181,31 @@ def test_new_descents_start_nearer_to_0_at_x0_and_at_half_of_the_best_point_by_t
     place = zm.methods.Problem(D, np.dtype(np.float64), zm.methods.ElasticNet(0.05), zm.methods.Box(lower, 1.0))
     whole = method(x0, bounds=(lower, 1.0))
     state = whole.init(x0, place, KEY)
-    known = replace(state.memory.current.course.descent, radius=1e-4, sd=1e-9, w=np.ones(D))
-    blank = replace(state.memory.current, course=replace(state.memory.current.course, descent=known, best=best))
-    rested = replace(at(blank, 3_000, least=5.0), mark=5.0, due=2_900)
-    nothing = at(blank, 0, least=math.inf)
+    blank: Attempt = state.memory.current
+    inner = blank.state.memory.descent
+    inner = replace(inner, t=5, memory=replace(inner.memory, radius=1e-4, sd=1e-9, w=np.ones(D)))
+    blank = replace(blank, state=replace(blank.state, t=5))
+    rested = replace(at(blank, 3_000, least=5.0, best=best, descent=inner), mark=5.0, due=2_900)
     for begun in range(2 * len(kinds)):
-        after = whole._turned(Attempts(x0, rested, nothing, begun=begun), state)
-        assert (after.begun, after.aside, after.current.age, after.current.least) == (begun + 1, rested, 0, math.inf)
-        descent = after.current.course.descent
-        assert (descent.radius, descent.sd, bool(descent.w.any())) == (1e-4, 1e-9, False), "only the noise is known"
+        after = whole._turned(Attempts(x0, rested, blank, begun=begun))
+        new = after.current
+        assert (after.begun, after.aside, after.alone, new.age) == (begun + 1, rested, False, 0)
+        assert whole.surveyed.kept(new.state) is None
+        descent = new.state.memory.descent
+        assert new.state.t == descent.t == 5, "iterations are those of the whole run"
+        known = descent.memory
+        assert (known.radius, known.sd, bool(known.w.any())) == (1e-4, 1e-9, False), "only the noise is known"
         match kinds[begun % len(kinds)]:
             case "near":
-                np.testing.assert_allclose(after.current.x, zero + NEARER * (x0 - zero))
+                np.testing.assert_allclose(new.state.x, zero + NEARER * (x0 - zero))
             case "x0":
-                assert after.current.x.tobytes() == x0.tobytes()
+                assert new.state.x.tobytes() == x0.tobytes()
             case "half":
-                kept = np.flatnonzero(after.current.x != zero)
+                kept = np.flatnonzero(new.state.x != zero)
                 assert set(kept) < set(range(10)) or lower > 0
-                elsewhere = whole._turned(Attempts(x0, rested, nothing, begun=begun), replace(state, t=8))
-                assert elsewhere.current.x.tobytes() != after.current.x.tobytes(), "another half each time"
+                later = replace(rested, state=replace(rested.state, t=8))
+                elsewhere = whole._turned(Attempts(x0, later, blank, begun=begun))
+                assert elsewhere.current.state.x.tobytes() != new.state.x.tobytes(), "another half each time"
 
 
 def test_a_descent_from_a_full_start_is_at_rest_sooner() -> None:
@@ -208,8 +224,8 @@ def test_half_of_a_point_stays_in_the_box() -> None:
     boxed = zm.methods.Problem(D, np.dtype(np.float64), zm.methods.ElasticNet(0.05), zm.methods.Box(0.1, 1.0))
     start = whole.init(x0, boxed, KEY)
     rested = replace(at(start.memory.current, 3_000, least=5.0), mark=5.0, due=2_900)
-    attempts = Attempts(x0, rested, at(rested, 0, least=math.inf), begun=2)
-    assert sorted(set(whole._turned(attempts, start).current.x)) == [0.1, 0.5]
+    attempts = Attempts(x0, rested, rested, begun=2)
+    assert sorted(set(whole._turned(attempts).current.state.x)) == [0.1, 0.5]
 
 
 @pytest.mark.no_cover
@@ -289,8 +305,8 @@ def test_with_a_group_for_each_coordinate_x0_would_lead_to_the_same_place(n: int
     begins = [a.current for a in attempts if a.begun and not a.current.age]
     assert begins
     for begin in begins:
-        assert begin.x.tobytes() != x0.tobytes()
-        assert np.count_nonzero(begin.x) == n // 2
+        assert begin.state.x.tobytes() != x0.tobytes()
+        assert np.count_nonzero(begin.state.x) == n // 2
 
 
 @pytest.mark.parametrize("nonfinite", ["stop", "refuse"])
@@ -317,15 +333,35 @@ def test_a_new_descent_that_meets_nan_is_dropped(nonfinite: str) -> None:
     assert zm.minimize(f, np.zeros(20), l1=0.1, budget=8_000, rng=0).status is zm.Status.NONFINITE
 
 
-def test_how_stationary_another_descent_is_says_nothing_of_the_best_point() -> None:
+def test_the_states_inside_are_those_of_the_same_iteration() -> None:
+    """The current descent and the mirror descent inside it are at the iterate and in the iteration of the run."""
     optimizer = zm.Optimizer(np.full(D, 0.5), l1=0.05, bounds=(-1, 1), rng=0)
+    aside = 0
+    while optimizer.nfev < 8_000:
+        optimizer.tell(bowl(optimizer.ask()))
+        state, attempts = optimizer.state, optimizer.state.memory
+        surveyed = attempts.current.state
+        descent = surveyed.memory.descent
+        assert state.t == surveyed.t == descent.t
+        assert state.x is surveyed.x is descent.x
+        if not attempts.alone:
+            aside += 1
+            assert attempts.aside.state.t <= state.t
+    assert aside
+    assert attempts.begun > 1
+
+
+def test_how_stationary_another_descent_is_says_nothing_of_the_best_point() -> None:
+    optimizer, others = zm.Optimizer(np.full(D, 0.5), l1=0.05, bounds=(-1, 1), rng=0), 0
     while optimizer.nfev < 6_000:
         optimizer.tell(bowl(optimizer.ask()))
         attempts = optimizer.state.memory
-        if attempts.best is not attempts.current.course:
+        if not attempts.alone and attempts.aside.state.memory.least < attempts.current.state.memory.least:
+            others += 1
             assert optimizer.state.last is not None
             assert math.isnan(optimizer.state.last.stationarity)
     assert optimizer.state.memory.begun
+    assert others
     assert optimizer.result.stationarity < 0.1
 
 

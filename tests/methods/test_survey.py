@@ -16,7 +16,7 @@ from zomirror.methods.averaging import Stretch
 from zomirror.methods.directions import key_of
 from zomirror.methods.group_memory import Remembered
 from zomirror.methods.quasi_newton import Refinement
-from zomirror.methods.survey import DOUBT, SHARE, SURVEY, Course, Pruned
+from zomirror.methods.survey import DOUBT, SHARE, SURVEY, Findings, Pruned
 
 D = 60
 KEY = key_of(3)
@@ -30,13 +30,14 @@ def problem(l1: float = 0.1, box: zm.methods.Box | None = None) -> zm.methods.Pr
 
 
 def surveying(
-    x: Any, place: zm.methods.Problem, *, sd: float = 0.0, best: Any = None, **course: Any
+    x: Any, place: zm.methods.Problem, *, best: Any = None, known: dict[str, Any] | None = None, **found: Any
 ) -> zm.methods.State:
-    """A state whose next batch is a survey."""
-    memory = Remembered(np.zeros(D), radius=1e-5, sd=sd)
+    """A state whose next batch is a survey; `known` is what the descent knows of f."""
+    memory = replace(Remembered(np.zeros(D), radius=1e-5), **(known or {}))
+    descent = zm.methods.State(place, KEY, 7, x, memory, 2.0)
     best = x if best is None else best
-    known = Course(memory, best, Refinement.blank(20), Stretch.blank(x), stage=SURVEY, **course)
-    return zm.methods.State(place, KEY, 7, x, known, 2.0)
+    findings = Findings(descent, best, Refinement.blank(20), Stretch.blank(x), stage=SURVEY, **found)
+    return zm.methods.State(place, KEY, 7, x, findings)
 
 
 def kink(points: Any) -> Any:
@@ -133,9 +134,7 @@ def test_what_has_begun_to_grow_is_not_pruned() -> None:
     x, w = np.full(D, 1e-4), np.zeros(D)
     x[0], x[1] = 0.8, -1e-4
     w[:5] = 1.0, 2.0, -2.0, 2.0, -0.3
-    state = surveying(x, problem())
-    course = replace(state.memory, descent=replace(state.memory.descent, w=w))
-    pruned = METHOD.ask(replace(state, memory=course)).points()[-1]
+    pruned = METHOD.ask(surveying(x, problem(), known={"w": w})).points()[-1]
     assert np.flatnonzero(pruned).tolist() == [0, 1, 2], "inwards is pruned, and so is what does not stand out"
 
 
@@ -162,8 +161,9 @@ def test_a_pruning_is_taken_if_f_rises_by_a_quarter_of_what_it_saves(rise: float
     values[1:-1] += 10.0
     after = METHOD.tell(state, query, values)
     assert (np.count_nonzero(after.x) == 1) == pruned
-    assert after.pace == 2.0
-    assert after.t == 8
+    assert after.memory.descent.pace == 2.0
+    assert after.t == after.memory.descent.t == 8
+    assert after.memory.descent.x is after.x
     assert after.last is not None
     assert after.last.x.tobytes() == after.x.tobytes()
     assert after.last.f == values[-1 if pruned else 0]
@@ -173,7 +173,7 @@ def test_a_gain_below_the_noise_prunes_nothing() -> None:
     x = np.full(D, 1e-2)
     x[0] = 0.9
     for sd, left in ((0.0, 1), (1.0, D)):
-        state = surveying(x, problem(), sd=sd)
+        state = surveying(x, problem(), known={"sd": sd})
         query = METHOD.ask(state)
         assert np.count_nonzero(METHOD.tell(state, query, np.ones(len(query))).x) == left
 
@@ -181,8 +181,7 @@ def test_a_gain_below_the_noise_prunes_nothing() -> None:
 def test_where_f_is_noisy_a_survey_asks_four_times_and_believes_the_mean() -> None:
     x = np.full(D, 1e-2)
     x[0] = 0.9
-    state = surveying(x, problem(), sd=0.005)
-    state = replace(state, memory=replace(state.memory, descent=replace(state.memory.descent, central=True)))
+    state = surveying(x, problem(), known={"sd": 0.005, "central": True})
     query = METHOD.ask(state)
     once = 1 + len(METHOD.cuts)
     assert len(query) == 4 * once
@@ -212,15 +211,16 @@ def test_refused_prunings_of_a_noisy_f_overflow_nothing() -> None:
 def test_where_f_has_risen_for_long_it_goes_back_with_half_the_step() -> None:
     x, best = np.full(D, 0.5), np.full(D, 0.25)
     for waited, back in ((0, False), (1000, True)):
-        state = surveying(x, problem(), best=best, f=0.5, least=2.0, waited=waited)
+        found: dict[str, Any] = {"best": best, "f": 0.5, "least": 2.0, "waited": waited}
+        state = surveying(x, problem(), **found)
         query = METHOD.ask(state)
         after = METHOD.tell(state, query, np.full(len(query), 3.0))
         assert after.x.tobytes() == (best if back else x).tobytes()
-        assert after.pace == (4.0 if back else 2.0)
+        assert after.memory.descent.pace == (4.0 if back else 2.0)
         kept = METHOD.kept(after)
         assert kept is not None
         assert (kept.x.tobytes(), kept.f, kept.fun, kept.slack) == (best.tobytes(), 0.5, 2.0, 0.0)
-        noisy = replace(state, memory=replace(state.memory, descent=replace(state.memory.descent, sd=10.0)))
+        noisy = surveying(x, problem(), known={"sd": 10.0}, **found)
         assert METHOD.tell(noisy, query, np.full(len(query), 3.0)).x.tobytes() == x.tobytes()
 
 
@@ -304,6 +304,7 @@ def test_rows_of_a_pruning_can_be_made_in_any_blocks() -> None:
         ({"cuts": (0.1, 1.0)}, "cuts between 0 and 1"),
         ({"descent": zm.methods.zo_ada_expmd()}, "GroupMemory"),
         ({"descent": zm.methods.zo_group_expmd(link=Hinge())}, "without a link"),
+        ({"descent": replace(zm.methods.zo_group_expmd(), step=zm.methods.Constant(1.0))}, "step rule can be halved"),
     ],
 )
 def test_wrong_settings_are_refused(options: dict[str, Any], sentence: str) -> None:
@@ -328,4 +329,4 @@ def test_a_step_astray_is_taken_back_at_once() -> None:
     state = METHOD.tell(state, METHOD.ask(state), np.arange(float(len(METHOD.ask(state)))))
     astray = METHOD.tell(state, METHOD.ask(state), np.full(len(METHOD.ask(state)), 1e9))
     assert astray.x.tobytes() == np.zeros(D).tobytes()
-    assert astray.pace == 2 * state.pace
+    assert astray.memory.descent.pace == 2 * state.memory.descent.pace

@@ -37,15 +37,17 @@ def test_every_state_of_a_run_can_be_changed() -> None:
     while opt.nfev < 3_000:
         opt.tell(np.square(opt.ask() - 0.2).sum(axis=1))
     attempts = opt.state.memory
-    course = attempts.current.course
+    findings = attempts.current.state.memory
     parts: tuple[Any, ...] = (
         opt.state,
         opt.state.last,
         attempts,
         attempts.current,
-        course,
-        course.descent,
-        course.stretch,
+        attempts.current.state,
+        findings,
+        findings.descent,
+        findings.descent.memory,
+        findings.stretch,
     )
     for part in parts:
         again = changed(part)

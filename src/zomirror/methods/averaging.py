@@ -1,12 +1,13 @@
-"""Where a noisy f no longer falls: x <- the mean of the last iterates, and shorter steps from there.
+"""Iterate averaging: where a noisy F no longer falls, continue from the mean of the last iterates with half the step.
 
-With a step of one size the iterates end up in a cloud around the minimum, no nearer than the noise allows, and their
-mean is nearer. Whether F still falls is the slope of the line through the values that the batches have brought anyway:
+With a constant step the iterates scatter around the minimum, and their mean is nearer to it. Whether F still falls is
+decided by the least-squares slope of the values that the batches have measured anyway:
 
-    slope_n = 12 sum_k (k - (n-1)/2) F_k / (n^3 - n)      of the n batches of a stretch
+    slope_n = 12 sum_k (k - (n-1)/2) F_k / (n^3 - n)      over the n batches of a stretch
     settle    x <- mean x_k, eta <- 2 eta, the next stretch twice as long, if slope_n >= 0
 
-and a stretch over which F falls is forgotten. On a plain that nobody has left yet, F below its start is asked for too.
+A stretch over which F falls is discarded. The mean F must also be below F of the first batch, so that a descent which
+has not left a plateau yet does not count as settled.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from zomirror.numerics.arrays import Array
 from zomirror.numerics.frozen import changed
 
 SPAN = 128
-"""The batches of the first stretch: fewer cannot tell a slow fall from noise."""
+"""The number of batches in the first stretch; with fewer a slow decrease cannot be told from noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Some batches in a row: the mean of their points, and what tells whether F falls over them."""
+    """Consecutive batches: the mean of their iterates, and the sums that give the slope of F."""
 
     mean: Array
     steps: int = 0
@@ -34,10 +35,11 @@ class Stretch:
     moment: float = 0.0
     """The sum of k (F_k - F_0)."""
     first: float = math.inf
-    """F_0: taken off, as sums of large numbers would drown their differences."""
+    """F_0, subtracted first: sums of large numbers would lose the differences to rounding."""
     start: float = math.inf
-    """F of the very first batch of the run."""
+    """F of the first batch of the run."""
     span: int = SPAN
+    """The number of batches after which it is judged."""
 
     @classmethod
     def blank(cls, x0: Array) -> Stretch:
@@ -45,7 +47,7 @@ class Stretch:
         return cls(np.zeros_like(x0))
 
     def met(self, x: Array, total: float) -> Stretch:
-        """With one more batch, which measured F = `total` and led to x."""
+        """With one more batch, which measured F = `total` and stepped to x."""
         n, first = self.steps, self.first if self.steps else total
         rise = total - first
         return changed(

@@ -1,7 +1,7 @@
 """Gradient estimates from function values alone.
 
-An estimator asks (which points?) and is told (what gradient do the values give?). Both are pure: asking twice
-gives the same query, and all that an estimator remembers is the memory it returns.
+`ask` says which points to query, and `tell` turns their values into a gradient. Both are pure: asking twice gives the
+same query, and an estimator has no other state than the memory that it returns.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from zomirror.checks import positive, positive_integer
 from zomirror.errors import ArgumentError
 from zomirror.methods.directions import Directions, Key, rademacher
 from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Segment, Stream
-from zomirror.numerics.arrays import Array, Values
+from zomirror.numerics.arrays import Array, Indices, Values
 from zomirror.numerics.elementary import log
 from zomirror.problem import Problem
 
 Memory = Any
-"""A frozen dataclass of arrays and numbers, or None: whatever the estimator's own functions agree on."""
+"""A frozen dataclass of arrays and numbers, or None; only the estimator's own functions look inside."""
 
 
 class Estimate(NamedTuple):
-    """What one batch of values tells: f at the point that was asked, and the gradient there.
+    """What one batch of values gives: f at the iterate, and the gradient there.
 
-    No gradient means that the estimator wants to ask again before a step is taken.
+    None as gradient means that the estimator has to ask again before a step is taken.
     """
 
     f: float
@@ -51,6 +51,54 @@ class Estimator(Protocol):
         ...
 
 
+class Slopes(NamedTuple):
+    """Measured partial derivatives of f."""
+
+    coordinates: Indices
+    values: Values
+
+
+class Learned(Protocol):
+    """What an estimator with a memory of the gradient knows of f, to read."""
+
+    @property
+    def w(self) -> Array:
+        """The estimate of the gradient on the free coordinates."""
+        ...
+
+    @property
+    def f(self) -> float:
+        """f at the last iterate."""
+        ...
+
+    @property
+    def radius(self) -> float:
+        """The smoothing radius nu."""
+        ...
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation of the noise of f."""
+        ...
+
+    @property
+    def central(self) -> bool:
+        """Whether differences are two-sided, as a noisy f needs them."""
+        ...
+
+
+class Correctable(Estimator, Protocol):
+    """An estimator whose memory is a `Learned` and can be told what other batches have measured."""
+
+    def corrected(self, memory: Memory, problem: Problem, f: float, slopes: Slopes | None) -> Memory:
+        """With f at the iterate and, where they were measured, its partial derivatives there."""
+        ...
+
+    def restarted(self, memory: Memory, problem: Problem) -> Memory:
+        """The memory before the first query of a new descent: only the noise of f and nu stay known."""
+        ...
+
+
 class Radius(Protocol):
     """A rule for the smoothing radius nu."""
 
@@ -61,7 +109,7 @@ class Radius(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EntropyRadius:
-    """nu = sqrt(2 e (2 ln d - 1) / m) / d; below d = 3 the logarithm is that of 3, which keeps it positive."""
+    """nu = sqrt(2 e (2 ln d - 1) / m) / d; below d = 3, ln 3 replaces ln d, so that the root exists."""
 
     def __call__(self, d: int, batch_size: int) -> float:
         """Nu for the entropy map with Rademacher directions."""
@@ -90,8 +138,8 @@ class TwoPoint:
     Of a stochastic f, f(x; xi_j) is asked for each direction: rows 0..m-1 are x, rows m..2m-1 are x + nu u_j,
     and rows j and m + j share the draw t m + j.
 
-    The points may leave the box by nu a coordinate, as in the paper. `clip=True` keeps them inside, at the price
-    of a bias on coordinates nearer than nu to a side: there the estimate sees only half of the differences.
+    The points may leave the box by nu per coordinate, as in the paper. `clip=True` keeps them inside, at the price of
+    a bias on coordinates nearer than nu to a side: there the estimate sees only half of the differences.
     `free_only=True` never moves a coordinate with lower == upper (d in nu stays the full dimension).
     """
 

@@ -6,17 +6,17 @@ u_i = sigma_i s_i with a random sign sigma_i and a weight s_i that is larger whe
     s_i^2 = 1 - rho + rho n |x_i| / |x|_1
     y_j   = (f(x + nu u_{G_j}) - f(x)) / nu,   j = 1..k          k + 1 queries
 
-An estimate w of the gradient is kept from one iteration to the next. What it foretells of the differences is
-p_j = <u_{G_j}, w>, and theta says how far it is trusted: as far as the batch before bore it out,
+An estimate w of the gradient is kept from one iteration to the next. It predicts the differences p_j = <u_{G_j}, w>,
+and is weighted by theta, the regression coefficient of y on p in the batch before:
 
-    g   = theta w + kappa (sigma_i / s_i) (y - theta p)_j for i in G_j     (unbiased if kappa = 1: theta knows no y)
+    g   = theta w + kappa (sigma_i / s_i) (y - theta p)_j for i in G_j     (unbiased if kappa = 1: theta does not use y)
     theta' = <y, p>/<p, p>, between 0 and 2                                (for the next batch)
-    w  <- w + u_i (y - theta' p)_j / |u_{G_j}|^2 for i in G_j              (foretells y exactly where theta' = 1)
+    w  <- w + u_i (y - theta' p)_j / |u_{G_j}|^2 for i in G_j              (predicts y exactly where theta' = 1)
 
-What a batch brings that was not foretold falls on whole groups, most of it on coordinates it does not belong to. A
-gain kappa below 1 takes in less of that noise at a time, and leaves more to the memory.
+The residual y - theta p is spread over whole groups, so most of it lands on coordinates that did not cause it. A gain
+kappa below 1 adds less of that noise to g; the coordinates that matter are then found by w, over several batches.
 
-Groups do not meet, so the update is a projection that costs O(d), where m dense directions need an m x m solve.
+Groups are disjoint, so the update is a projection that costs O(d), where m dense directions need an m x m solve.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from zomirror.checks import nonnegative, positive, positive_integer
 from zomirror.errors import ArgumentError
 from zomirror.methods.coordinate_groups import Groups, drawn, mended
 from zomirror.methods.directions import Key
-from zomirror.methods.estimator import Estimate
+from zomirror.methods.estimator import Estimate, Slopes
 from zomirror.methods.noise import EXACT, PROBE, REACH, STEP, balanced, choice, looked_again, scatter, shown
 from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Segment
 from zomirror.numerics.arrays import Array, Values, norm1
@@ -41,7 +41,7 @@ from zomirror.problem import Problem
 
 
 class Link(Protocol):
-    """A known increasing function l of one number: l(f(x)) is minimised where f is what can be asked."""
+    """A known increasing function l of one number: l(f(x)) is minimised, and the queries give f(x)."""
 
     def __call__(self, f: Any, /) -> Any:
         """l(f)."""
@@ -53,58 +53,57 @@ class Link(Protocol):
 
 
 LADDER, REPEATS = 6, 12
-"""Closely spaced points beside x that show the noise of f: at the start, and where f is known to be noisy."""
+"""The number of closely spaced points that show the noise of f: 6 in the first batch, 12 in later ones of a noisy f."""
 TRIED, FIRST_TRIED = 32, 3
-"""How often a batch with two-sided differences also takes them over nu/2, in batches, and which is the first."""
+"""Iteration 3, and every 32nd after it, takes two-sided differences over nu/2 too, to adapt nu."""
 
 
 @dataclass(frozen=True, eq=False)
 class Remembered:
-    """What GroupMemory keeps from one iteration to the next."""
+    """What GroupMemory keeps from one iteration to the next; a `Learned`."""
 
     w: Array
     """The estimate of the gradient on the free coordinates."""
     theta: float = 0.0
-    """How far the last batch bore the memory out: the trust that the next one puts in it."""
+    """The weight of w in the next estimate: how well w predicted the last batch, 1 for exactly, 0 for not at all."""
     radius: float = 0.0
     """nu; 0 before the first batch has shown the noise of f."""
     central: bool = False
-    """Whether differences are taken on both sides, which a noisy f needs."""
+    """Whether differences are two-sided, as a noisy f needs them."""
     flat: bool = False
-    """Whether the last differences were all zero: then two queries an iteration are enough to leave the plain."""
+    """Whether the last differences were all zero: then two queries per batch are enough until f is no longer flat."""
     f: float = math.inf
     """f at the last iterate; infinite before there is one."""
     sd: float = 0.0
-    """The standard deviation of f asked twice at one point, as far as it is known."""
+    """The standard deviation of the noise of f, as far as it is known."""
     drowned: bool = False
-    """Whether noise is so much that more groups are worth their queries."""
+    """Whether the noise is so large that more groups pay for their queries."""
     batches: int = 0
-    """How many have told of a gradient, as long as they are of the opening."""
+    """How many batches of the opening have given a gradient."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMemory:
-    """Differences over random groups, mended by a memory of the gradient; see the equations above.
+    """Differences over random groups, combined with a memory of the gradient; see the equations above.
 
     Row 0 is x, rows 1..k are x + nu u_{G_j}, and with central differences k more rows x - nu u_{G_j} follow. The
-    first batch also looks at six points close to x, whose third differences show the noise of f: it decides on
-    one- or two-sided differences and on nu. `noise` says it beforehand (0 for none), `radius` fixes nu. Two-sided
-    differences are taken over up to twice as many groups where noise is much, and now and then over nu/2 as well: where
-    the two differ by more than noise, nu becomes what balances bias and noise, else it grows a little.
-    `scale` is the size of x: the largest bound, or what the entries of x are expected to reach. While f is flat
+    first batch also asks six points close to x. Their third differences give the noise of f, which decides on one- or
+    two-sided differences and on nu. `noise` gives it beforehand (0 for none), `radius` fixes nu. Where the noise is
+    large, two-sided differences are taken over up to twice as many groups. Every 32nd batch takes them over nu/2 too:
+    if the two differ by more than the noise, nu becomes what balances bias and noise, else it grows by a quarter.
+    `scale` is the size of x: the largest bound, or the size that its entries are expected to reach. While f is flat
     around x, one group holds all coordinates.
 
-    `gain` is kappa, the weight of what the memory did not foretell: 1 makes the estimate unbiased. Where f is noisy or
-    stochastic it is 1 in any case, once there is a memory (before, the gain is no more than the unit of the estimate).
-    Where f is neither, so it is in the first `opening` batches, which have twice as many groups: the basin in which a
-    descent ends is decided there.
+    `gain` is kappa, the weight of the residual: 1 makes the estimate unbiased. Once w is not 0, kappa is 1 where f is
+    noisy or stochastic, and in the first `opening` batches of an exact f, which have twice as many groups: they decide
+    in which local minimum a descent ends. (While w is 0, kappa only scales the estimate.)
 
-    With a `link` l, the values told are those of f and what is minimised is l(f(x)) + h(x): the memory is then one
-    of f, which may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
+    With a `link` l, the values told are those of f, and l(f(x)) + h(x) is minimised. The memory is then one of f, which
+    may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
     """
 
     revision: ClassVar[int] = 3
-    """Raised whenever the same values lead it to other points: a stored run of an earlier one is not gone on with."""
+    """Raised whenever the same values lead to other points; stored runs of an older revision cannot be resumed."""
 
     batch_size: int = 10
     scale: float = 1.0
@@ -134,15 +133,14 @@ class GroupMemory:
 
     @property
     def most(self) -> int:
-        """The groups of a batch of an exact f, at most."""
+        """The largest number of groups in a batch of an exact f."""
         return 2 * self.batch_size if self.opening else self.batch_size
 
     def init(self, problem: Problem) -> Remembered:
-        """No gradient is known, and the noise only if it was given."""
-        width = problem.d if problem.free is None else problem.free.size
-        if not width:
+        """Neither the gradient nor, unless it was given, the noise is known."""
+        if not problem.width:
             raise ArgumentError("expected a coordinate with lower < upper, got none that can move: widen the bounds")
-        blank = Remembered(np.zeros(width, problem.dtype))
+        blank = Remembered(np.zeros(problem.width, problem.dtype))
         if self.radius is not None:
             return changed(blank, radius=self.radius, central=bool(self.noise), sd=float(self.noise or 0))
         if problem.stochastic or self.noise == 0:
@@ -166,7 +164,7 @@ class GroupMemory:
         return Query(tuple(segments), problem.box if self.clip else None, self.max_block_bytes)
 
     def tell(self, memory: Remembered, query: Query, values: Values) -> tuple[Estimate, Remembered]:
-        """The mended estimate, and what is remembered of it."""
+        """The estimate, and the memory with the batch in it."""
         base, moved, *rest = query.segments
         groups, k, opening = moved.stream, moved.count, self._opens(memory, stochastic=query.stochastic)
         if not isinstance(groups, Groups):
@@ -187,7 +185,7 @@ class GroupMemory:
             memory = self._choose(memory, float(self.noise or 0), float(np.abs(y).max()))
         moves = bool(y.any())
         if memory.flat and not moves and f != memory.f and self.radius is None:
-            # Values differ from one iterate to the next, differences are zero: f has steps, and wants a longer reach.
+            # f differs between iterates but not within nu: f is piecewise constant, and needs a larger nu.
             memory = changed(memory, radius=min(4 * memory.radius, REACH * self.scale))
         told, slope = f, 1.0
         if self.link is not None:
@@ -196,7 +194,7 @@ class GroupMemory:
             still = changed(memory, f=told, flat=not memory.central)
             return Estimate(f, groups.scatter(np.zeros_like(memory.w))), still
         if memory.flat and k == 1 < self.batch_size and memory.w.size > 1:
-            # The plain has ended: all groups are asked before a step is taken.
+            # f is no longer flat: all groups are asked before a step is taken.
             return Estimate(f, None), changed(memory, f=told, flat=False)
         gain = 1.0 if (opening or memory.central or query.stochastic) and memory.w.any() else self.gain
         g, w, theta = mended(groups, y, memory.w, memory.theta, gain)
@@ -206,8 +204,20 @@ class GroupMemory:
         after = changed(memory, f=told, w=w, theta=theta, flat=False, batches=batches)
         return Estimate(f, groups.scatter(g)), after
 
+    def corrected(self, memory: Remembered, problem: Problem, f: float, slopes: Slopes | None) -> Remembered:
+        """With f at the iterate; measured partial derivatives replace the estimates of w."""
+        if slopes is None:
+            return changed(memory, f=f)
+        w, on = memory.w.copy(), slopes.coordinates
+        w[on if problem.free is None else np.searchsorted(problem.free, on)] = slopes.values
+        return changed(memory, f=f, w=w)
+
+    def restarted(self, memory: Remembered, problem: Problem) -> Remembered:
+        """The first memory again, with nu and the noise of f as they are known."""
+        return changed(self.init(problem), radius=memory.radius, sd=memory.sd)
+
     def _opens(self, memory: Remembered, *, stochastic: bool) -> bool:
-        """Whether a batch is of the opening; the one that has yet to find out about noise is not."""
+        """Whether a batch belongs to the opening; the one that measures the noise does not."""
         return memory.batches < self.opening and bool(memory.radius) and not (memory.central or stochastic)
 
     def _groups(self, memory: Remembered, problem: Problem, x: Array, t: int, key: Key) -> Groups:
@@ -220,22 +230,22 @@ class GroupMemory:
         total = norm1(moved)
         share = self.rho * n / total if total > 0 else math.inf
         if not share < REALS[x.dtype].largest:
-            share = 0.0  # x is 0, as good as
+            share = 0.0  # x is 0, or so small that the weights would overflow
         labels, moves = drawn(moved, k, share, 1 - self.rho, key, t)
         return Groups(labels, moves, k, problem.free, problem.d)
 
     def _ladder(self, x: Array, groups: Groups, count: int) -> list[Segment]:
-        """Points so close to x that f changes over them by its noise alone, if it has any."""
+        """Points so close to x that f differs between them by its noise only."""
         whole = Groups(np.zeros_like(groups.labels), groups.moves, 1, groups.free, groups.d)
         return [Segment(x, 1, whole, i * STEP * self.scale) for i in range(1, count + 1)]
 
     def _settle(self, memory: Remembered, ladder: Values, slope: float) -> Remembered:
-        """Choose by the noise that the ladder shows."""
+        """With nu chosen by the noise in the ladder."""
         chosen = self._choose(memory, shown(ladder), slope)
-        # Four third differences that overlap know little; where noise is all that is seen, seven values know more.
+        # Four overlapping third differences are few; where noise dominates, the scatter of seven values is better.
         return changed(chosen, sd=math.sqrt(scatter(ladder))) if chosen.central else chosen
 
     def _choose(self, memory: Remembered, sd: float, slope: float) -> Remembered:
-        """One- or two-sided differences, and nu, for noise of this size."""
+        """With one- or two-sided differences and nu chosen for noise of this size."""
         radius, central, drowned = choice(sd, slope, self.scale, memory.w.dtype)
         return changed(memory, sd=sd, radius=radius, central=central, drowned=drowned)

@@ -19,14 +19,15 @@ from zomirror.numerics.arrays import Array, norm1, norm2
 from zomirror.numerics.entropy import Equation, entropy_step
 from zomirror.problem import Box, ElasticNet
 
-CHUNK = 1 << 15  # coordinates that numpy works on at a time: its scratch stays in the cache
+CHUNK = 1 << 15
+"""The number of coordinates that numpy works on at a time, so that its temporary arrays stay in the cache."""
 
 
 class MirrorMap(Protocol):
-    """phi, through the two things a method needs of it."""
+    """phi, through what a method needs of it."""
 
     def step(self, x: Array, g: Array, eta: float, h: ElasticNet, box: Box) -> Array:
-        """P(x, g, eta), a new array of x's dtype; x and g are left alone."""
+        """P(x, g, eta), a new array of x's dtype; x and g are not changed."""
         ...
 
     def movement(self, x: Array, y: Array) -> float:

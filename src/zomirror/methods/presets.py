@@ -1,4 +1,4 @@
-"""The named methods of the paper, exactly as printed; what it leaves open is said here.
+"""The named methods: those of the paper exactly as printed, its relatives, and the recommended method.
 
 PSGD: the paper prints eta |x - x_t|^2 without the usual 1/2. We use (eta/2) |x - x_t|^2, so our eta is twice
 the printed one.
@@ -27,7 +27,7 @@ from zomirror.problem import Box, ElasticNet
 
 _ENTROPY_RADIUS, _EUCLIDEAN_RADIUS = EntropyRadius(), EuclideanRadius()
 OPENING = 24
-"""The batches of twice the size with which a recommended descent begins: 500 queries."""
+"""The recommended descent begins with 24 batches of twice the size, about 500 queries."""
 
 
 class Schedule(NamedTuple):
@@ -91,10 +91,10 @@ def zo_group_expmd(
 ) -> MirrorDescent:
     """ZO-GroupExpMD: entropy map, a gradient memory on random groups, scale-free adaptive step.
 
-    `scale` is the size that entries of x reach (the largest bound), `floor` the weight l1: what `recommended`
-    reads off a problem. It may climb where f has kinks; `Surveyed` is what keeps it from that. `gain` is the weight of
-    what the memory did not foretell: 1 for an unbiased estimate, and one half in `recommended`, after an `opening` of
-    so many batches of twice the size.
+    `scale` is the size that entries of x reach (the largest bound) and `floor` the weight l1; `recommended` takes both
+    from the problem. F may rise where f has kinks; `Surveyed` prevents that. `gain` is the weight of the residual that
+    the memory did not predict: 1 for an unbiased estimate, 1/2 in `recommended`. The first `opening` batches of an
+    exact f are unbiased and have twice the size.
     """
     estimator = GroupMemory(
         batch_size, scale, radius=radius, noise=noise, link=link, clip=clip, gain=gain, opening=opening
@@ -103,10 +103,10 @@ def zo_group_expmd(
 
 
 def recommended(x0: Array, penalty: ElasticNet, box: Box, **options: Any) -> Restarted | MirrorDescent:
-    """The method for a problem when none is asked for: ZO-GroupExpMD with the problem's own scales.
+    """The method for a problem when none is named: ZO-GroupExpMD with the problem's own scales.
 
-    It is surveyed as it goes and begun again where it has come to rest. With a `link` it is the descent alone, for a
-    search that measures and prunes by itself.
+    It is `Surveyed`, and `Restarted` when it has stalled. With a `link` it is the descent alone, for a search that
+    measures and prunes by itself. Other `options` are those of `zo_group_expmd`.
     """
     sides = np.concatenate([np.ravel(np.abs(side)) for side in (box.lower, box.upper)])
     known = sides[np.isfinite(sides) & (sides > 0)]

@@ -1,7 +1,7 @@
-"""Quasi-Newton steps on the few coordinates that matter: a polished end, and a short way through a curved valley.
+"""Quasi-Newton steps on the few coordinates that matter: they finish a descent, and follow curved valleys faster.
 
-slopes    ask x and x + nu e_i for the chosen i: the gradient q of F there, signs held
-line      ask x + a p for a few a, p = -H q by L-BFGS; what would change its sign stops at 0, then at the box
+slopes    ask x and x + nu e_i for the chosen i: the gradient q of F there, with the signs of x fixed
+line      ask x + a p for six a, with p = -H q by L-BFGS; entries that would change sign become 0, then clip to the box
 """
 
 from __future__ import annotations
@@ -21,41 +21,50 @@ from zomirror.problem import Problem
 
 Reals = NDArray[np.float64]
 ALPHAS = (1.0, 0.5, 0.25, 0.1, 0.02, 2.0)
-"""Where to look along a direction."""
+"""The step lengths a of the line search, all asked in one batch."""
 PAIRS = 8
-"""How many steps L-BFGS remembers."""
+"""The number of steps in the memory of L-BFGS."""
 NEW = 0.3
-"""The part of the chosen coordinates that may be zero so far."""
+"""At most 30 % of the chosen coordinates are zero in x."""
 CLOSE = 1e-5
-"""A first direction this short, in units of the scale of x, is not tried shorter."""
+"""A first direction is not shortened further once its largest entry is below 1e-5 times the scale of x."""
 SMALL = 1e-2
-"""Entries below this part of the largest are not chosen."""
+"""Entries below 1 % of the largest are not chosen."""
 
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
-    """The chosen coordinates and what L-BFGS remembers of them; arrays longer than `count` are padded with zeros."""
+    """The chosen coordinates and the memory of L-BFGS; arrays are padded with zeros beyond `count`."""
 
     chosen: NDArray[np.intp]
+    """Their indices."""
     place: Reals
+    """x on them, where the slopes were asked last."""
     gradient: Reals
+    """The gradient of F there, with the signs of x fixed."""
     direction: Reals
+    """p."""
     steps: Reals
+    """The last differences of `place`, the latest first."""
     changes: Reals
+    """The last differences of `gradient`."""
     count: int = 0
+    """How many coordinates are chosen."""
     pairs: int = 0
+    """How many rows of `steps` and `changes` are in use."""
     rounds: int = 0
+    """How often the slopes were asked."""
     total: float = math.inf
-    """F where the slopes were asked."""
+    """F where the slopes were asked last."""
 
     @classmethod
     def blank(cls, size: int) -> Refinement:
-        """Nothing chosen, room for so many coordinates."""
+        """Nothing chosen yet, with room for `size` coordinates."""
         zero, table = np.zeros(size), np.zeros((PAIRS, size))
         return cls(np.zeros(size, np.intp), zero, zero, zero, table, table)
 
     def slopes(self, x: Array, radius: float, problem: Problem) -> Query:
-        """x, and x moved by the radius along each chosen coordinate, inwards at an upper bound."""
+        """x, and x + radius e_i for each chosen i; x - radius e_i where that would pass the upper bound."""
         on = self.chosen[: self.count]
         upper = np.broadcast_to(problem.box.upper, x.shape)[on]
         signs = np.where(x[on] + radius > upper, -1, 1).astype(x.dtype)
@@ -63,25 +72,25 @@ class Refinement:
         return Query((Segment(x, 1), Segment(x, self.count, groups, radius)))
 
     def line(self, x: Array, problem: Problem) -> Query:
-        """x moved along the direction."""
-        return Query((Segment(x, len(ALPHAS), Line(self, problem)),))
+        """x + a p for each a of ALPHAS."""
+        return Query((Segment(x, len(ALPHAS), LinePoints(self, problem)),))
 
     def shorter(self, scale: float) -> Refinement | None:
-        """To be tried again much closer to x; None if L-BFGS chose how far to look, or if it is close already."""
+        """With a direction 50 times as short; None if L-BFGS chose its length, or if it is short already."""
         if self.pairs or float(np.abs(self.direction).max()) <= CLOSE * scale:
             return None
         return changed(self, direction=min(ALPHAS) * self.direction)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
-    """Rows of x + a p on the chosen coordinates, each held to its sign and to the box."""
+class LinePoints:
+    """Rows of x + a p on the chosen coordinates, where no entry changes its sign or leaves the box."""
 
     refinement: Refinement
     problem: Problem
 
     def add(self, base: Array, radius: float, start: int, out: Array) -> None:
-        """Row j goes ALPHAS[start + j] of the way; there is no radius to speak of."""
+        """Row j has a = ALPHAS[start + j]; the radius is not used."""
         r, box = self.refinement, self.problem.box
         on, place, p = r.chosen[: r.count], r.place[: r.count], r.direction[: r.count]
         sign = np.where(place != 0, np.sign(place), np.sign(p))
@@ -92,7 +101,7 @@ class Line:
 
 
 def begun(blank: Refinement, x: Array, w: Array, problem: Problem, small: float = SMALL) -> Refinement:
-    """With the largest entries of x chosen, and some zeros that the memory w of the gradient would move."""
+    """With the largest entries of x chosen, and zeros where |w| > l1: the estimated gradient w would move them."""
     free = np.arange(x.size) if problem.free is None else problem.free
     size, most = np.abs(x[free]).astype(np.float64), blank.chosen.size
     support = np.flatnonzero(size > small * size.max(initial=0.0))
@@ -108,7 +117,7 @@ def begun(blank: Refinement, x: Array, w: Array, problem: Problem, small: float 
 
 
 def aimed(r: Refinement, x: Array, f: Values, problem: Problem, query: Query, scale: float) -> tuple[Refinement, Reals]:
-    """With the direction that the values f of the slopes' query give; and those slopes of f."""
+    """With the direction that the values f of the slopes' query give; and the slopes of f."""
     moved, k, h = query.segments[1], r.count, problem.penalty
     if not isinstance(moved.stream, Groups):
         raise ArgumentError("expected the query that slopes() gave")
@@ -155,7 +164,7 @@ def _padded(values: Reals, r: Refinement) -> Reals:
 
 
 def _lbfgs(q: Reals, steps: Reals, changes: Reals) -> Reals:
-    """H q by the two loops, the latest pair first."""
+    """H q by the two-loop recursion, the latest pair first."""
     weights = []
     for s, y in zip(steps, changes, strict=True):
         a = dot(s, q) / dot(s, y)

@@ -24,7 +24,7 @@ from zomirror.problem import ElasticNet, Problem
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ahead:
-    """What Optimistic keeps: the estimator's memory, the point that is stepped from, and the last gradient."""
+    """What Optimistic keeps: the estimator's memory, the point x of the mirror steps, and the last gradient."""
 
     estimator: Any
     x: Array
@@ -33,7 +33,7 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Optimistic:
-    """AO-ExpMD: steps from x, gradients at the average y, the next gradient guessed to be the last.
+    """AO-ExpMD: mirror steps of x, gradients at the average y; the last gradient predicts the next one.
 
         lambda_t = lambda_{t-1} + (t |g_t - g_{t-1}|_inf)^2,   alpha_t = first sqrt(lambda_t / ln(d D + 1))
         x_{t+1}  = argmin <t (g_t - g_{t-1}) + (t + 1) g_t, x> + (t + 1) h(x) + alpha_t B_phi(x, x_t)
@@ -83,7 +83,7 @@ class Optimistic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recursive:
-    """What Storm keeps: the last point and the estimate there."""
+    """What Storm keeps: the last iterate and the gradient estimate there."""
 
     x: Array
     gradient: Array
@@ -91,13 +91,13 @@ class Recursive:
 
 @dataclass(frozen=True, slots=True)
 class Storm:
-    """ExpStorm: the estimate of the last point, moved by what the same directions say of both points.
+    """ExpStorm: the last estimate, corrected by differences along the same directions at the last iterate and at x.
 
         d_t     = g_t(x_t) + (1 - t^(-1/2)) (d_{t-1} - g_t(x_{t-1}))      b_t = ceil(sqrt t) directions, nu = 1/(t d)
         v       = P(x_t, d_t, eta_t),   eta_t^2 = max(1, sum_{s < t} (eta_s |v_s - x_s|_1)^2)
         x_{t+1} = x_t + (eta_t / eta_{t+1}) (v - x_t)
 
-    2 b_t + 2 queries an iteration, b_t + 1 in the first.
+    It uses 2 b_t + 2 queries per iteration, b_t + 1 in the first.
     """
 
     mirror: MirrorMap
@@ -105,7 +105,7 @@ class Storm:
     max_block_bytes: int = MAX_BLOCK_BYTES
 
     def init(self, x0: Array, problem: Problem, key: Key) -> State:
-        """Nothing is known of x0."""
+        """x_1 = x0, with no estimate yet."""
         if problem.stochastic:
             raise ArgumentError("expected stochastic=False with Storm: it asks one function at two points")
         self.mirror.check(problem.penalty, problem.box)

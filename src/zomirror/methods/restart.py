@@ -1,19 +1,20 @@
-"""The recommended method: a surveyed descent that begins again where it has come to rest.
+"""The recommended method: a surveyed descent that restarts when it has stalled.
 
-A descent ends in some basin, and which one is decided in its first batches. Beside a network the basins differ by
-factors, so a descent at rest is set aside and another one has its turn:
+A descent ends in some local minimum, and its first batches decide which one. On neural networks local minima differ by
+large factors, so a descent that has stalled is set aside and a new one is tried:
 
-    at rest     when F has not fallen by a tenth of the penalty for half as many queries as the descent had had; by a
-                fiftieth, where x0 is the point of the box nearest to 0
-    begin       by turns a quarter of the way from that point to x0, at x0, where other groups lead elsewhere, and at
-                the best point, half of its entries zero; always there if each coordinate is a group of its own at first
-    go on       with the better of the two, when the new one is at rest too, falls too slowly to catch up, or has had as
-                many queries as the old one
+    stalled   F has not fallen by 10 % of the penalty for half as many queries as the descent had used by then; by 2 %,
+              where x0 is the point of the box nearest to 0
+    start     in turn: a quarter of the way from that point to x0; x0, where other random groups lead elsewhere; the
+              best point with a random half of its entries set to zero. Always the last one if every coordinate is a
+              group of its own in the opening
+    continue  with the better of the two, once the new one has stalled, falls too slowly to catch up, or has used as
+              many queries as the old one
 
-A new descent that lost is dropped, and the old one is polished and has a quarter as many queries before the next. So a
-descent that goes on falling is not disturbed, and one that is done spends what is left of the budget on looking
-elsewhere. From a start full of entries most of them have to go, and which ones stay is a matter of chance: a start with
-less in it leads elsewhere more surely than other groups do, and it pays to look soon.
+A new descent that lost is dropped. The old one is polished, and uses a quarter as many queries as the new one did
+before the next one begins. So a descent whose F falls is left alone, and once it has converged the rest of the budget
+is spent on the search for a better minimum. From a dense x0 most entries have to become zero, and chance decides which
+ones stay: there a sparser start often leads to another minimum, and the limit of 10 % makes restarts begin early.
 """
 
 from __future__ import annotations
@@ -23,125 +24,97 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zomirror.methods.descent import Kept, State
+from zomirror.methods.descent import BestPoint, State
 from zomirror.methods.directions import Key, generator
 from zomirror.methods.query import Query
-from zomirror.methods.survey import DESCEND, WAIT, Course, Surveyed
+from zomirror.methods.survey import WAIT, Surveyed
 from zomirror.numerics.arrays import Array, Values
 from zomirror.numerics.frozen import changed
 from zomirror.problem import Problem
 
 FALL, FULL_FALL = 0.02, 0.1
-"""F has clearly fallen when it is lower by this part of the penalty: the second unless x0 is as near to 0 as can be."""
+"""The decrease of F that counts as clear, relative to the penalty: 2 % if x0 is the point of the box nearest to 0, else
+10 %."""
 PAUSE, LEAST = 0.5, 1_000
-"""A descent is at rest when F has not clearly fallen for this part of the queries it had had, and for so many."""
+"""Stalled: no clear decrease of F for 50 % of the queries the descent had used by then, and for at least 1,000."""
 BACK = 2 * WAIT
-"""And for so many queries for each free coordinate: twice as long as it may take to go back where F has risen."""
+"""And for at least 0.5 queries per free coordinate: twice the wait before Surveyed returns to its best point."""
 LATER, PACE = 1.5, 1.5
-"""A new descent is watched at ages that grow by the first factor. One that would be above the old one still, had it
-fallen by so many times what it fell by since it was last watched, is dropped."""
+"""A new descent is checked at ages that grow by a factor of 1.5. It is dropped if its F would still be above the old
+one's after another decrease of 1.5 times that since the last check."""
 SHORT = 0.5
-"""A fall of a descent that another one was set aside for postpones its rest by this part of that only."""
+"""While another descent is set aside, a clear decrease delays the stall by half as many queries."""
 NEARER = 0.25
-"""How far from the point of the box nearest to 0 to x0 a descent begins that is to keep less."""
+"""The sparser start is at 25 % of the way from the point of the box nearest to 0 to x0."""
 HALVES = 1 << 62
-"""Added to t: what is set to zero is drawn apart from the groups of iteration t."""
+"""Added to t, so that the entries set to zero are drawn independently of the groups of iteration t."""
 REVISION = 2
-"""Raised whenever the same values lead it to other points."""
+"""Raised whenever the same values lead to other points."""
 
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """One descent: where it is and how it has fared."""
+    """One surveyed descent: its state and its progress. Ages are the numbers of queries it had used."""
 
-    x: Array
-    pace: float
-    course: Course
+    state: State
+    """The inner state."""
     age: int = 0
-    """Queries it has had."""
     mark: float = math.inf
-    """F when it last fell clearly."""
+    """F at its last clear decrease."""
     due: int = 0
-    """The age at which it is at rest, if F does not clearly fall before."""
+    """The age at which it has stalled, unless F clearly decreases before."""
     watched: int = 0
-    """The age at which its pace was last looked at; 0 before the first time."""
+    """The age at the last check of its pace; 0 before the first."""
     then: float = math.inf
     """F at its best point at that age."""
 
-    @property
-    def least(self) -> float:
-        """F at its best point."""
-        return self.course.least
-
-    def judged(self, problem: Problem, patience: float, fall: float) -> Attempt:
-        """Due later if F has clearly fallen."""
-        best, h = self.course.best, problem.penalty
-        if self.least < self.mark - fall * (h(best) - h(_nearest(best, problem))):
-            pause = max(self.youth, PAUSE * self.age)
-            return changed(self, mark=self.least, due=self.age + int(patience * pause))
+    def judged(self, best: BestPoint, patience: float, fall: float) -> Attempt:
+        """Due later if F at its best point has clearly fallen."""
+        problem = self.state.problem
+        h = problem.penalty
+        if best.fun < self.mark - fall * (h(best.x) - h(_nearest(best.x, problem))):
+            pause = max(_youth(problem), PAUSE * self.age)
+            return changed(self, mark=best.fun, due=self.age + int(patience * pause))
         return self
 
     @property
-    def youth(self) -> float:
-        """Before this age nothing is said of a descent."""
-        return max(LEAST, BACK * self.course.descent.w.size)
-
-    @property
     def watchable(self) -> bool:
-        """Whether its pace is to be looked at."""
-        return self.age >= (LATER * self.watched or self.youth)
-
-    def behind(self, other: Attempt) -> bool:
-        """Whether it would not catch up with the other one, falling on as it has since it was last watched."""
-        return self.least - PACE * (self.then - self.least) > other.least
-
-    @property
-    def unborn(self) -> Attempt:
-        """What stands for no descent."""
-        return changed(self, course=changed(self.course, least=math.inf))
+        """Whether its pace is to be checked."""
+        return self.age >= (LATER * self.watched or _youth(self.state.problem))
 
 
 @dataclass(frozen=True, eq=False)
 class Attempts:
-    """The descent that has its turn, and the one that was set aside for it."""
+    """What Restarted keeps: the current descent, and the one that was set aside for it."""
 
     start: Array
     """x0."""
     current: Attempt
     aside: Attempt
-    """Without a best point when nothing is set aside."""
+    """Without a meaning when `alone`."""
     begun: int = 0
     """How many descents were begun after the first."""
-
-    @property
-    def alone(self) -> bool:
-        """Whether nothing is set aside."""
-        return self.aside.least == math.inf
+    alone: bool = True
+    """Whether no descent is set aside."""
 
     def starts(self, problem: Problem) -> tuple[Array, ...]:
-        """Where to begin by turns: x0, and before that nearer to 0, unless x0 is as near as can be."""
+        """The starts to take in turn: one nearer to 0, unless x0 is the nearest point, and x0."""
         nearest = _nearest(self.start, problem)
         near: Array = problem.box.project(nearest + self.start.dtype.type(NEARER) * (self.start - nearest))
         near.flags.writeable = False
         return (self.start,) if np.array_equal(near, self.start) else (near, self.start)
 
     def fall(self, problem: Problem) -> float:
-        """The part of the penalty by which F must fall for a descent not to be at rest."""
+        """The clear decrease of F, relative to the penalty."""
         return FALL if np.array_equal(self.start, _nearest(self.start, problem)) else FULL_FALL
-
-    @property
-    def best(self) -> Course:
-        """The course that has met the best point."""
-        now, aside = self.current.course, self.aside.course
-        return aside if aside.least < now.least else now
 
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """A surveyed descent that begins again where it has come to rest, and keeps the best point of all; see above.
+    """A surveyed descent that restarts when it has stalled, and keeps the best point of all descents; see above.
 
-    Where f is known to be noisy, or stochastic, there is one descent only: neither rest nor the better of two can be
-    told. A new descent that meets a value that is not finite is dropped.
+    Where f is noisy or stochastic there is one descent only: neither a stall nor the better of two descents can be
+    told from noise. A new descent that meets a value that is not finite is dropped.
     """
 
     surveyed: Surveyed
@@ -153,79 +126,92 @@ class Restarted:
 
     def init(self, x0: Array, problem: Problem, key: Key) -> State:
         """The first descent."""
-        state = self.surveyed.init(x0, problem, key)
-        attempt = Attempt(x0, state.pace, state.memory)
-        return changed(state, memory=Attempts(x0, attempt, attempt.unborn))
+        inner = self.surveyed.init(x0, problem, key)
+        return changed(inner, memory=Attempts(x0, Attempt(inner), Attempt(inner)))
 
     def ask(self, state: State) -> Query:
-        """The query of the descent that has its turn."""
-        return self.surveyed.asked(state, state.memory.current.course)
+        """The query of the current descent."""
+        return self.surveyed.ask(state.memory.current.state)
 
     def tell(self, state: State, query: Query, values: Values) -> State:
-        """One step of that descent, and perhaps a change of turns."""
+        """One step of that descent, and perhaps a change to another one."""
         attempts: Attempts = state.memory
         now = attempts.current
-        x, course, pace, last = self.surveyed.told(state, now.course, query, values)
-        now = changed(now, x=x, pace=pace, course=course, age=now.age + len(values))
-        attempts, t = changed(attempts, current=now), state.t + 1
-        if now.course.stage == DESCEND and not now.course.asked and not now.course.descent.central:
-            # A survey has been made, and what it found worth refining is refined.
-            now = now.judged(state.problem, 1.0 if attempts.alone else SHORT, attempts.fall(state.problem))
-            attempts = self._turned(changed(attempts, current=now), changed(state, t=t))
-        if attempts.best is not attempts.current.course:
-            # How nearly stationary a descent is that may be dropped says nothing about the point that is kept.
+        inner = self.surveyed.tell(now.state, query, values)
+        last = inner.last
+        attempts = changed(attempts, current=changed(now, state=inner, age=now.age + len(values)))
+        if self.surveyed.comparable(inner):
+            attempts = self._turned(self._judged(attempts))
+        current = attempts.current.state
+        if last is not None and self._best(attempts) is not current:
+            # The stationarity of a descent that may be dropped says nothing about the point that is kept.
             last = changed(last, stationarity=math.nan)
-        now = attempts.current
-        return State(state.problem, state.key, t, now.x, attempts, now.pace, last)
+        return changed(state, t=state.t + 1, x=current.x, memory=attempts, last=last)
 
     def withdrawn(self, state: State) -> State | None:
-        """Without the descent that has just met a value that is not finite; None if there is no other one."""
+        """Without the current descent, which met a value that is not finite; None if there is no other one."""
         attempts: Attempts = state.memory
         if attempts.alone:
             return None
-        attempts = self._lost(attempts, state.problem)
-        again = attempts.current
-        return changed(state, t=state.t + 1, x=again.x, pace=again.pace, memory=attempts)
+        attempts = self._lost(attempts, state.t + 1)
+        return changed(state, t=state.t + 1, x=attempts.current.state.x, memory=attempts)
 
-    def kept(self, state: State) -> Kept | None:
+    def kept(self, state: State) -> BestPoint | None:
         """The best point of all descents."""
-        return self.surveyed.kept_by(state.memory.best, state.problem)
+        return self.surveyed.kept(self._best(state.memory))
 
-    def _turned(self, attempts: Attempts, state: State) -> Attempts:
-        """With the descent whose turn it is now."""
-        now, aside = attempts.current, attempts.aside
-        rests = now.age >= now.due
-        if not attempts.alone:
-            if now.watchable:
-                rests = rests or now.behind(aside)
-                now = changed(now, watched=now.age, then=now.least)
-            if not rests and now.age < aside.age:
-                return changed(attempts, current=now)
-            if now.least < aside.least:
-                return changed(attempts, aside=aside.unborn)
-            return self._lost(attempts, state.problem)
-        if not rests:
+    def _best(self, attempts: Attempts) -> State:
+        """The state of the descent that has found the best point."""
+        now, least = attempts.current.state, self.surveyed.least
+        if attempts.alone or least(attempts.aside.state) >= least(now):
+            return now
+        return attempts.aside.state
+
+    def _judged(self, attempts: Attempts) -> Attempts:
+        """With a later stall of the current descent if F has clearly fallen."""
+        now = attempts.current
+        best = self.surveyed.kept(now.state)
+        if best is None:
             return attempts
-        begun = attempts.begun + 1
-        grouped = now.course.descent.w.size > self.surveyed.estimator.most
-        starts = attempts.starts(state.problem) if grouped else ()
+        patience = 1.0 if attempts.alone else SHORT
+        return changed(attempts, current=now.judged(best, patience, attempts.fall(now.state.problem)))
+
+    def _turned(self, attempts: Attempts) -> Attempts:
+        """With the descent that continues: the current one, the one set aside, or a new one."""
+        now, aside = attempts.current, attempts.aside
+        stalled, problem = now.age >= now.due, now.state.problem
+        if not attempts.alone:
+            least, other = self.surveyed.least(now.state), self.surveyed.least(aside.state)
+            if now.watchable:
+                stalled = stalled or least - PACE * (now.then - least) > other
+                now = changed(now, watched=now.age, then=least)
+            if not stalled and now.age < aside.age:
+                return changed(attempts, current=now)
+            return changed(attempts, alone=True) if least < other else self._lost(attempts, now.state.t)
+        if not stalled:
+            return attempts
+        starts = () if self.surveyed.repeats(problem) else attempts.starts(problem)
         turn = attempts.begun % (len(starts) + 1)
-        x = starts[turn] if turn < len(starts) else _halved(now.course.best, state)
-        return changed(attempts, current=self._begin(x, now, state), aside=now, begun=begun)
+        x = starts[turn] if turn < len(starts) else self._halved(now.state)
+        fresh = Attempt(self.surveyed.restarted(now.state, x))
+        return changed(attempts, current=fresh, aside=now, begun=attempts.begun + 1, alone=False)
 
-    def _begin(self, x: Array, other: Attempt, state: State) -> Attempt:
-        """A descent from x, which knows of the other one only how precise f is."""
-        fresh, known = self.surveyed.init(x, state.problem, state.key), other.course.descent
-        course: Course = fresh.memory
-        memory = changed(course.descent, radius=known.radius, sd=known.sd)
-        return Attempt(x, fresh.pace, changed(course, descent=memory))
+    def _halved(self, state: State) -> Array:
+        """The best point with a random half of its entries set to the point of the box nearest to 0."""
+        best = self.surveyed.kept(state)
+        point: Array = (state.x if best is None else best.x).copy()
+        on = np.flatnonzero(point)
+        point[generator(state.key, state.t + HALVES).permutation(on)[: (on.size + 1) // 2]] = 0
+        point = state.problem.box.project(point)
+        point.flags.writeable = False
+        return point
 
-    def _lost(self, attempts: Attempts, problem: Problem) -> Attempts:
-        """The new descent is dropped; the old one is polished, and goes on for a quarter as long."""
+    def _lost(self, attempts: Attempts, t: int) -> Attempts:
+        """The new descent is dropped; the old one is polished, and stalls after a quarter as many queries."""
         aside = attempts.aside
-        due, course = aside.age + attempts.current.age // 4, self.surveyed.polished(aside.course, problem)
-        again = changed(aside, x=course.best, course=course, mark=aside.least, due=due)
-        return changed(attempts, current=again, aside=aside.unborn)
+        due, mark = aside.age + attempts.current.age // 4, self.surveyed.least(aside.state)
+        again = changed(aside, state=self.surveyed.polished(aside.state, t), mark=mark, due=due)
+        return changed(attempts, current=again, alone=True)
 
 
 def _nearest(x: Array, problem: Problem) -> Array:
@@ -233,12 +219,6 @@ def _nearest(x: Array, problem: Problem) -> Array:
     return problem.box.project(np.zeros_like(x))
 
 
-def _halved(x: Array, state: State) -> Array:
-    """x with a random half of its entries set to the point of the box nearest to 0."""
-    on = np.flatnonzero(x)
-    gone = generator(state.key, state.t + HALVES).permutation(on)[: (on.size + 1) // 2]
-    point: Array = x.copy()
-    point[gone] = 0
-    point = state.problem.box.project(point)
-    point.flags.writeable = False
-    return point
+def _youth(problem: Problem) -> float:
+    """The age before which a descent is not judged."""
+    return max(LEAST, BACK * problem.width)

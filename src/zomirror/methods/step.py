@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,7 +16,7 @@ Memory = Any
 
 
 class StepRule(Protocol):
-    """From what was seen to the next eta."""
+    """A rule for eta_t, from the steps so far and the gradient."""
 
     def init(self) -> Memory:
         """The memory before the first step."""
@@ -31,9 +31,18 @@ class StepRule(Protocol):
         ...
 
 
+@runtime_checkable
+class Halvable(StepRule, Protocol):
+    """A step rule whose memory is alpha, the eta of its next step; 0 before the first gradient."""
+
+    def halved(self, memory: float) -> float:
+        """The memory for steps half as long: eta doubles."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same eta for ever."""
+    """The same eta in every iteration."""
 
     value: float
 
@@ -76,16 +85,20 @@ class Adaptive:
         return memory
 
     def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> float:
-        """alpha_{t+1}: it grows by what was moved."""
+        """alpha_{t+1}: it grows with the size of the step."""
         return memory * _grown(self.c * mirror.movement(x, x_next))
+
+    def halved(self, memory: float) -> float:
+        """Alpha doubles."""
+        return 2 * memory
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleFree:
-    """The adaptive rule with alpha_1 = first max |g_1|_inf, taken at the first gradient that stands out of `floor`.
+    """The adaptive rule with alpha_1 = first |g|_inf, g being the first gradient with first |g|_inf > floor.
 
-    Multiplying f, l1 and l2 by a number multiplies every eta by it, so the iterates stay the same. Until a gradient
-    stands out, eta is `floor` (the weight l1 is a good one: then the penalty alone shrinks x at a sensible pace).
+    Multiplying f, l1, l2 and `floor` by a number multiplies every eta by it, so the iterates stay the same. Before that
+    gradient eta is `floor`; l1 is a good value, with which the penalty alone shrinks x at a reasonable speed.
     """
 
     c: float = 1.0
@@ -98,7 +111,7 @@ class ScaleFree:
         object.__setattr__(self, "first", positive("first", self.first))
 
     def init(self) -> float:
-        """No gradient has been seen."""
+        """No gradient above `floor` has been seen."""
         return 0.0
 
     def eta(self, memory: float, gradient: Array) -> float:
@@ -106,12 +119,16 @@ class ScaleFree:
         return memory or max(self.first * float(np.abs(gradient).max()), self.floor) or 1.0
 
     def advance(self, memory: float, mirror: MirrorMap, x: Array, x_next: Array, eta: float) -> float:
-        """alpha_{t+1}: it grows by what was moved."""
+        """alpha_{t+1}: it grows with the size of the step."""
         if not memory and (eta <= self.floor or not mirror.movement(x, x_next)):
             return 0.0
         return eta * _grown(self.c * mirror.movement(x, x_next))
 
+    def halved(self, memory: float) -> float:
+        """Alpha doubles."""
+        return 2 * memory
+
 
 def _grown(move: float) -> float:
-    """sqrt(1 + move^2), inf beyond the range: of operations that every machine rounds alike, which hypot is not."""
+    """sqrt(1 + move^2), inf on overflow. Every machine rounds these operations alike; hypot may differ."""
     return math.sqrt(1 + move * move)

@@ -1,14 +1,14 @@
-"""A descent that is surveyed as it goes, the larger part of the recommended method.
+"""A descent with surveys, the larger part of the recommended method.
 
-Every few hundred queries the descent pauses for one batch, which asks x itself and x with its small entries set to
+Every 300 queries the descent pauses for one batch, the survey, which asks x itself and x with its small entries set to
 zero, for a few thresholds tau:
 
     prune      x <- x with every |x_i| < tau max |x| set to 0, if f rises by at most a quarter of the penalty saved
-    go back    x <- the best point measured, eta <- 2 eta, if F has risen and no better point was met for a while;
+    return     x <- the best point measured, eta <- 2 eta, if F has risen and no better point was found for a while;
                between surveys too, if F is above its start by more than the first slope explains
 
-Differences over random groups also move coordinates that do not matter, and where f has a kink they go on doing so
-for ever. The first puts these back to an exact zero; the second makes the steps as small as the kink wants them.
+Differences over random groups also move coordinates that do not matter, and at a kink of f they never stop doing so.
+Pruning puts these back to an exact zero; returning with a larger eta makes the steps as small as the kink needs them.
 """
 
 from __future__ import annotations
@@ -24,49 +24,53 @@ from numpy.typing import NDArray
 from zomirror.checks import positive_integer
 from zomirror.errors import ArgumentError
 from zomirror.methods.averaging import Stretch
-from zomirror.methods.descent import Kept, Measured, MirrorDescent, Moved, State
+from zomirror.methods.descent import BestPoint, Measured, MirrorDescent, State
 from zomirror.methods.directions import Key
-from zomirror.methods.group_memory import GroupMemory, Remembered
+from zomirror.methods.estimator import Learned, Slopes
+from zomirror.methods.group_memory import GroupMemory
 from zomirror.methods.quasi_newton import SMALL, Refinement, aimed, begun
 from zomirror.methods.query import Query, Segment, scattered
+from zomirror.methods.step import Halvable
 from zomirror.numerics.arrays import Array, Values
 from zomirror.numerics.frozen import changed
 from zomirror.problem import Problem
 
 SHARE, NOISY_SHARE = 0.25, 0.75
-"""What f may rise by when x is pruned, as a part of the penalty saved. Noise leaves behind many small entries that f
-has little use for."""
+"""A pruning is taken if f rises by at most 25 % of the penalty it saves; 75 % where f is noisy, since noise leaves many
+small entries that f hardly depends on."""
 GROWING, OUTSTANDING = 4.0, 3.0
-"""Not pruned is what f pulls away from 0 so many times as hard as l1 holds it there, and so many times as hard as it
-pulls at the root mean square of all: an entry that has only begun to grow."""
+"""Entries that f pulls away from 0 with a slope above 4 l1 and above 3 times the RMS of all slopes are not pruned: they
+have only begun to grow."""
 SLACK = 0.01
-"""F has risen when it is above the best by this part of the penalty."""
+"""F has risen when it is above the best F by 1 % of the penalty."""
 WAIT = 0.25
-"""How long to wait for a better point before going back, in queries for each free coordinate."""
+"""Queries without a better point before the return to the best one, per free coordinate; at least `every`."""
 ASTRAY = 2.0
-"""How far F may rise above its start: as far as the first slope goes over so many times the scale of x."""
+"""A step is undone if F rises above its start by more than the first slope times twice the scale of x."""
 SLOW = 0.2
-"""A refinement begins when the descent gains less than this part of the penalty from one survey to the next."""
+"""A refinement begins when F fell by less than 20 % of the penalty between two surveys."""
 ROUNDS, WORTH = 3, 1e-5
-"""It goes on for so many rounds, and then while each query gains this part of the penalty."""
+"""A refinement has at least 3 rounds, and continues while each query lowers F by 1e-5 of the penalty."""
 POLISHED = 1e-11
-"""As WORTH, where the descent is known to be at rest: its own queries would gain less."""
+"""As WORTH, for a descent that has stalled: its own queries would gain less."""
 DOUBT = 4.0
-"""A difference of F below so many standard deviations of the noise says nothing."""
+"""A difference of F counts only if it is above 4 standard deviations of the noise."""
 ASKED = 4
 """How often a survey asks each of its points where f is noisy."""
 
 
 DESCEND, SURVEY, SLOPES, LINE = range(4)
-"""What a batch may be for."""
+"""What a batch is for."""
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
-    """What is known between batches: the descent's own memory, and the best point so far."""
+class Findings:
+    """What Surveyed keeps between batches: the state of the descent, the best point, and when to do what."""
 
-    descent: Remembered
+    descent: State
+    """The inner state."""
     best: Array
+    """The best measured point."""
     refinement: Refinement
     stretch: Stretch
     """The last batches of a noisy descent."""
@@ -83,13 +87,13 @@ class Course:
     since: float = math.inf
     """F at the best point when the last survey was made."""
     rest: int = 0
-    """Surveys to come before the next refinement."""
+    """Surveys until the next refinement may begin."""
     failed: int = 0
-    """Refinements in a row that were not worth it."""
+    """Refinements in a row that did not pay."""
     worth: float = WORTH
-    """What a query of the refinement must gain for it to go on, as a part of the penalty."""
+    """The gain per query, relative to the penalty, above which the refinement continues."""
     ceiling: float = math.inf
-    """F above this is a step that went astray; infinite before the first step has shown what is much."""
+    """A step to F above this is undone; infinite before the first step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +106,7 @@ class Pruned:
     """Where pruning is allowed at all."""
 
     def add(self, base: Array, radius: float, start: int, out: Array) -> None:
-        """Row j is base, pruned with the limit start + j; there is no radius to speak of."""
+        """Row j is base, pruned with limit start + j; the radius is not used."""
         size = np.abs(base)
         for row, limit in zip(out, self.limits[start:], strict=False):
             row[:] = np.where(self.small & (size < limit), self.zero, base)
@@ -110,12 +114,11 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """A descent with a gradient memory that prunes what does not matter and goes back where F has risen; see above.
+    """A descent with a gradient memory that prunes small entries and returns to the best point where F has risen.
 
-    A survey is made `every` so many queries; its rows are x and then x pruned at each of `cuts` times max |x|. Where
-    the descent has become slow and f has no noise, quasi-Newton steps follow it, on at most `refined` coordinates
-    (0: none; their two queries are in refine.py). With a stochastic f(x; xi) there is no survey, as no two draws can
-    be compared.
+    A survey is made after `every` queries; its rows are x, then x pruned at each of `cuts` times max |x|. Where the
+    descent has become slow and f has no noise, quasi-Newton steps follow on at most `refined` coordinates (0: none; see
+    quasi_newton.py). A stochastic f(x; xi) is not surveyed, as values of different draws cannot be compared.
     """
 
     revision: ClassVar[int] = 3
@@ -130,9 +133,11 @@ class Surveyed:
         object.__setattr__(self, "every", positive_integer("every", self.every))
         if self.refined:
             object.__setattr__(self, "refined", positive_integer("refined", self.refined))
-        estimator = self.descent.estimator
+        estimator, step = self.descent.estimator, self.descent.step
         if not isinstance(estimator, GroupMemory) or estimator.link is not None:
             raise ArgumentError(f"expected a descent whose estimator is a GroupMemory without a link, got {estimator}")
+        if not isinstance(step, Halvable):
+            raise ArgumentError(f"expected a descent whose step rule can be halved, got {step}: use ScaleFree")
         if not all(0 < cut < 1 for cut in self.cuts):
             raise ArgumentError(f"expected cuts between 0 and 1, got {self.cuts}: they are parts of the largest entry")
 
@@ -147,174 +152,201 @@ class Surveyed:
         return self.estimator.scale
 
     def init(self, x0: Array, problem: Problem, key: Key) -> State:
-        """The descent's first state."""
-        state = self.descent.init(x0, problem, key)
-        blank = Refinement.blank(max(1, min(self.refined, state.memory.w.size)))
-        return changed(state, memory=Course(state.memory, x0, blank, Stretch.blank(x0)))
+        """The descent's first state, and nothing found yet."""
+        return self._begun(self.descent.init(x0, problem, key))
 
     def ask(self, state: State) -> Query:
-        """The descent's query, or now and then that of a survey or of a refinement."""
-        return self.asked(state, state.memory)
-
-    def asked(self, state: State, course: Course) -> Query:
-        """The same of a course that another memory holds."""
-        x, problem = state.x, state.problem
-        if course.stage == DESCEND:
-            return self.descent.estimator.ask(course.descent, problem, x, state.t, state.key)
-        if course.stage == SLOPES:
-            return course.refinement.slopes(x, course.descent.radius, problem)
-        if course.stage == LINE:
-            return course.refinement.line(x, problem)
-        return Query((Segment(x, 1), *self._prunings(state, course)) * _times(course))
+        """The descent's query, or that of a survey or of a refinement."""
+        findings: Findings = state.memory
+        if findings.stage == DESCEND:
+            return self.descent.ask(findings.descent)
+        known = self.descent.learned(findings.descent)
+        if findings.stage == SLOPES:
+            return findings.refinement.slopes(state.x, known.radius, state.problem)
+        if findings.stage == LINE:
+            return findings.refinement.line(state.x, state.problem)
+        return Query((Segment(state.x, 1), *self._prunings(state, known)) * _times(known))
 
     def tell(self, state: State, query: Query, values: Values) -> State:
         """One step of whatever was asked for."""
-        return State(state.problem, state.key, state.t + 1, *self.told(state, state.memory, query, values))
+        stage = state.memory.stage
+        if stage == DESCEND:
+            return self._descended(state, query, values)
+        tell = self._surveyed if stage == SURVEY else self._sloped if stage == SLOPES else self._lined
+        return tell(state, query, values)
 
-    def told(self, state: State, course: Course, query: Query, values: Values) -> Moved:
-        """The same of a course that another memory holds."""
-        tell = (self._descended, self._surveyed, self._sloped, self._lined)[course.stage]
-        return tell(state, course, query, values)
-
-    def _descended(self, state: State, course: Course, query: Query, values: Values) -> Moved:
-        problem, rows = state.problem, len(values)
-        moved = self.descent.moved(problem, state.x, course.descent, state.pace, query, values)
-        x, memory, pace, last = moved
-        total = last.f + problem.penalty(last.x)
-        noted = _noted(course, last.x, last.f, total, rows)
-        if total > course.ceiling:
-            return Moved(course.best, changed(course, **noted), 2 * state.pace, last)
-        if course.descent.central:
-            noted["stretch"] = course.stretch.met(x, total)
-        if course.ceiling == math.inf and pace > 0:
-            noted["ceiling"] = total + ASTRAY * self.scale * pace
-        asked = course.asked + rows
-        due = asked >= self.every and pace > 0 and not problem.stochastic
-        stage = SURVEY if due else DESCEND
-        return Moved(x, changed(course, descent=memory, asked=asked, stage=stage, **noted), pace, last)
-
-    def kept(self, state: State) -> Kept | None:
-        """The best point, and how far above it another may seem by noise alone; no draw of a stochastic f is best."""
-        return self.kept_by(state.memory, state.problem)
-
-    def kept_by(self, course: Course, problem: Problem) -> Kept | None:
-        """The same of a course that another memory holds."""
-        if problem.stochastic or course.least == math.inf:
+    def kept(self, state: State) -> BestPoint | None:
+        """The best point, and how far above it another may seem by noise alone; None if f is stochastic."""
+        findings: Findings = state.memory
+        if state.problem.stochastic or findings.least == math.inf:
             return None
-        return Kept(course.best, course.f, course.least, DOUBT * course.descent.sd)
+        slack = DOUBT * self.descent.learned(findings.descent).sd
+        return BestPoint(findings.best, findings.f, findings.least, slack)
 
-    def polished(self, course: Course, problem: Problem) -> Course:
-        """About to be refined at its best point for as long as that gains anything."""
-        course = changed(course, descent=changed(course.descent, f=course.f))
-        return _refined(course, course.best, problem, POLISHED) if self.refined else course
+    def least(self, state: State) -> float:
+        """F at the best point, infinite before there is one."""
+        least: float = state.memory.least
+        return least
 
-    def _prunings(self, state: State, course: Course) -> list[Segment]:
+    def comparable(self, state: State) -> bool:
+        """Whether descents can be compared now: f is exact, and a survey with its refinement has just ended."""
+        findings: Findings = state.memory
+        if findings.stage != DESCEND or findings.asked:
+            return False
+        return not self.descent.learned(findings.descent).central
+
+    def repeats(self, problem: Problem) -> bool:
+        """Whether a second descent from the same start would go the same way: each coordinate is its own group."""
+        return problem.width <= self.estimator.most
+
+    def restarted(self, state: State, x: Array) -> State:
+        """The state of a new descent from x in the same iteration, which knows only the noise of f."""
+        return self._begun(self.descent.restarted(state.memory.descent, x))
+
+    def polished(self, state: State, t: int) -> State:
+        """The state that continues at the best point in iteration t, with a refinement for as long as that gains."""
+        findings: Findings = state.memory
+        x = findings.best
+        findings = changed(findings, descent=self.descent.moved(findings.descent, t, x, f=findings.f))
+        if self.refined:
+            findings = self._refined(findings, x, state.problem, POLISHED)
+        return changed(state, t=t, x=x, memory=findings)
+
+    def _begun(self, descent: State) -> State:
+        blank = Refinement.blank(max(1, min(self.refined, descent.problem.width)))
+        findings = Findings(descent, descent.x, blank, Stretch.blank(descent.x))
+        return changed(descent, memory=findings, pace=None)
+
+    def _descended(self, state: State, query: Query, values: Values) -> State:
+        findings: Findings = state.memory
+        before, t = findings.descent, state.t + 1
+        known, after = self.descent.learned(before), self.descent.tell(before, query, values)
+        last, alpha = cast(Measured, after.last), after.pace
+        total = last.f + state.problem.penalty(last.x)
+        noted = _noted(findings, known, last.x, last.f, total, len(values))
+        if total > findings.ceiling:
+            undone = self.descent.moved(before, t, findings.best, halve=True)
+            return changed(state, t=t, x=undone.x, memory=changed(findings, descent=undone, **noted), last=last)
+        if known.central:
+            noted["stretch"] = findings.stretch.met(after.x, total)
+        if findings.ceiling == math.inf and alpha > 0:
+            noted["ceiling"] = total + ASTRAY * self.scale * alpha
+        asked = findings.asked + len(values)
+        if asked >= self.every and alpha > 0 and not state.problem.stochastic:
+            noted["stage"] = SURVEY
+        return changed(state, t=t, x=after.x, memory=changed(findings, descent=after, asked=asked, **noted), last=last)
+
+    def _prunings(self, state: State, known: Learned) -> list[Segment]:
         x, problem = state.x, state.problem
         if not problem.penalty.l1:
             return []
         limits = np.array(self.cuts) * float(np.abs(x).max())
-        w = course.descent.w
-        growing = max(GROWING * problem.penalty.l1, OUTSTANDING * float(np.sqrt(np.mean(np.square(w)))))
-        small = -scattered(w, problem.free, problem.d) * np.sign(x) <= growing
+        rms = float(np.sqrt(np.mean(np.square(known.w))))
+        growing = max(GROWING * problem.penalty.l1, OUTSTANDING * rms)
+        small = -scattered(known.w, problem.free, problem.d) * np.sign(x) <= growing
         return [Segment(x, limits.size, Pruned(limits, problem.box.project(np.zeros_like(x)), small))]
 
-    def _surveyed(self, state: State, course: Course, query: Query, values: Values) -> Moved:
-        problem, pace = state.problem, state.pace
-        sd, times = course.descent.sd, _times(course)
-        share = NOISY_SHARE if course.descent.central else SHARE
-        # Divided first: refused points are read as the largest number there is.
+    def _surveyed(self, state: State, query: Query, values: Values) -> State:
+        findings: Findings = state.memory
+        problem, known, t = state.problem, self.descent.learned(findings.descent), state.t + 1
+        sd, times, halve = known.sd, _times(known), False
+        share = NOISY_SHARE if known.central else SHARE
+        # Divided before they are added: a refused point has the largest number there is.
         means = (values / times).reshape(times, -1).sum(axis=0)
         x, f, h = _pruned(query, means, problem, share, sd / math.sqrt(times))
         last = Measured(x, f, math.nan, math.nan)
-        course = changed(course, **_noted(course, x, f, f + h, len(values)))
-        free = problem.d if problem.free is None else problem.free.size
-        if f + h > course.least + SLACK * h + DOUBT * sd and course.waited >= max(self.every, WAIT * free):
-            x, f, pace, course = course.best, course.f, 2 * pace, changed(course, waited=0)
-            course = changed(course, stretch=course.stretch.next(longer=False))
-        if course.stretch.over:
-            settled = course.stretch.settled(DOUBT * sd)
-            x, pace = (problem.box.project(course.stretch.mean), 2 * pace) if settled else (x, pace)
-            x.flags.writeable = False
-            course = changed(course, stretch=course.stretch.next(longer=settled))
-        slow = course.since - course.least <= SLOW * h
-        course = changed(course, descent=changed(course.descent, f=f), asked=0, since=course.least, stage=DESCEND)
-        if self.refined and slow and not course.rest and not course.descent.central:
-            course = _refined(course, x, problem, WORTH)
-        course = changed(course, rest=max(0, course.rest - 1))
-        return Moved(x, course, pace, last)
+        findings = changed(findings, **_noted(findings, known, x, f, f + h, len(values)))
+        risen = f + h > findings.least + SLACK * h + DOUBT * sd
+        if risen and findings.waited >= max(self.every, WAIT * problem.width):
+            x, f, halve = findings.best, findings.f, True
+            findings = changed(findings, waited=0, stretch=findings.stretch.next(longer=False))
+        if findings.stretch.over:
+            settled = findings.stretch.settled(DOUBT * sd)
+            if settled:
+                x, halve = problem.box.project(findings.stretch.mean), True
+                x.flags.writeable = False
+            findings = changed(findings, stretch=findings.stretch.next(longer=settled))
+        slow = findings.since - findings.least <= SLOW * h
+        descent = self.descent.moved(findings.descent, t, x, f=f, halve=halve)
+        findings = changed(findings, descent=descent, asked=0, since=findings.least, stage=DESCEND)
+        if self.refined and slow and not findings.rest and not known.central:
+            findings = self._refined(findings, x, problem, WORTH)
+        findings = changed(findings, rest=max(0, findings.rest - 1))
+        return changed(state, t=t, x=x, memory=findings, last=last)
 
-    def _sloped(self, state: State, course: Course, query: Query, values: Values) -> Moved:
-        x, problem = state.x, state.problem
-        refinement, slopes = aimed(course.refinement, x, values, problem, query, self.scale)
-        f = float(values[0])
-        course = changed(course, **_noted(course, x, f, refinement.total, len(values)))
-        w, on = course.descent.w.copy(), refinement.chosen[: refinement.count]
-        w[on if problem.free is None else np.searchsorted(problem.free, on)] = slopes
-        course = changed(course, descent=changed(course.descent, w=w, f=f), refinement=refinement, stage=LINE)
-        return Moved(x, course, state.pace, Measured(x, f, math.nan, math.nan))
+    def _refined(self, findings: Findings, x: Array, problem: Problem, worth: float) -> Findings:
+        """With a refinement at x to come, if any coordinate matters there."""
+        small = SMALL if worth == WORTH else 0.0  # a polished descent refines small entries too
+        w = self.descent.learned(findings.descent).w
+        chosen = begun(Refinement.blank(findings.refinement.chosen.size), x, w, problem, small)
+        return changed(findings, refinement=chosen, worth=worth, stage=SLOPES if chosen.count else DESCEND)
 
-    def _lined(self, state: State, course: Course, query: Query, values: Values) -> Moved:
-        x, problem, r = state.x, state.problem, course.refinement
+    def _sloped(self, state: State, query: Query, values: Values) -> State:
+        findings: Findings = state.memory
+        x, f, t = state.x, float(values[0]), state.t + 1
+        refinement, slopes = aimed(findings.refinement, x, values, state.problem, query, self.scale)
+        known = self.descent.learned(findings.descent)
+        noted = _noted(findings, known, x, f, refinement.total, len(values))
+        measured = Slopes(refinement.chosen[: refinement.count], slopes)
+        descent = self.descent.moved(findings.descent, t, x, f=f, slopes=measured)
+        findings = changed(findings, descent=descent, refinement=refinement, stage=LINE, **noted)
+        return changed(state, t=t, memory=findings, last=Measured(x, f, math.nan, math.nan))
+
+    def _lined(self, state: State, query: Query, values: Values) -> State:
+        findings: Findings = state.memory
+        x, problem, r, t = state.x, state.problem, findings.refinement, state.t + 1
+        known = self.descent.learned(findings.descent)
         totals = [f + problem.penalty(row) for f, row in zip(values.tolist(), _rows(query, len(values)), strict=True)]
         j = int(np.argmin(totals))
-        gain, rows = r.total - totals[j], r.count + 1 + len(values)
-        last = Measured(x, course.descent.f, math.nan, math.nan)
+        f, gain, rows = known.f, r.total - totals[j], r.count + 1 + len(values)
         if gain > 0:
             x, f = query.points(j, j + 1)[0], float(values[j])
             x.flags.writeable = False
-            noted = _noted(course, x, f, totals[j], len(values))
-            course = changed(course, descent=changed(course.descent, f=f), **noted)
-            enough = max(course.worth * rows * problem.penalty(x), DOUBT * course.descent.sd)
-            worth = r.rounds < ROUNDS or gain >= enough
-        elif course.worth == POLISHED and (shorter := r.shorter(self.scale)) is not None:
-            return Moved(x, changed(course, refinement=shorter), state.pace, last)
+            findings = changed(findings, **_noted(findings, known, x, f, totals[j], len(values)))
+            enough = max(findings.worth * rows * problem.penalty(x), DOUBT * known.sd)
+            stage = SLOPES if r.rounds < ROUNDS or gain >= enough else DESCEND
+        elif findings.worth == POLISHED and (shorter := r.shorter(self.scale)) is not None:
+            r, stage = shorter, LINE
         else:
-            worth = r.pairs > 0
-            r = changed(r, pairs=0, rounds=0)
-        if worth:
-            course = changed(course, refinement=r, stage=SLOPES)
+            r, stage = changed(r, pairs=0, rounds=0), SLOPES if r.pairs > 0 else DESCEND
+        if stage == DESCEND:
+            failed = 0 if r.rounds > ROUNDS else min(findings.failed + 1, 4)
+            findings = changed(findings, asked=0, since=findings.least, rest=2**failed - 1, failed=failed)
         else:
-            failed = 0 if r.rounds > ROUNDS else min(course.failed + 1, 4)
-            course = changed(course, asked=0, since=course.least, rest=2**failed - 1, failed=failed, stage=DESCEND)
-        last = Measured(x, course.descent.f, math.nan, math.nan)
-        return Moved(x, course, state.pace, last)
+            findings = changed(findings, refinement=r)
+        descent = self.descent.moved(findings.descent, t, x, f=f)
+        findings = changed(findings, descent=descent, stage=stage)
+        return changed(state, t=t, x=x, memory=findings, last=Measured(x, f, math.nan, math.nan))
 
 
-def _refined(course: Course, x: Array, problem: Problem, worth: float) -> Course:
-    """About to be refined at x, if any coordinate matters there."""
-    small = SMALL if worth == WORTH else 0.0  # at rest, small entries are what is left to mend
-    chosen = begun(Refinement.blank(course.refinement.chosen.size), x, course.descent.w, problem, small)
-    return changed(course, refinement=chosen, worth=worth, stage=SLOPES if chosen.count else DESCEND)
-
-
-def _times(course: Course) -> int:
+def _times(known: Learned) -> int:
     """How often a survey asks each of its points."""
-    return ASKED if course.descent.central else 1
+    return ASKED if known.central else 1
 
 
 def _pruned(query: Query, values: Values, problem: Problem, share: float, sd: float) -> tuple[Array, float, float]:
-    """(x, f, h) of the best row whose pruning is worth it beyond doubt; row 0 is x as it was."""
+    """(x, f, h) of the best row whose pruning pays by more than the noise; row 0 is x as it was."""
     x = query.segments[0].base
     f0, h0 = float(values[0]), problem.penalty(x)
     best, enough = (x, f0, h0), f0 + h0 - DOUBT * sd
     for f, row in zip(values.tolist(), _rows(query, len(values)), strict=True):
         h = problem.penalty(row)
         if f - f0 <= share * (h0 - h) and f + h < enough:
-            x = row.copy()  # not a part of the block, which it would keep alive
+            x = row.copy()  # a view would keep the whole block alive
             x.flags.writeable = False
             best, enough = (x, f, h), f + h
     return best
 
 
 def _rows(query: Query, count: int) -> Iterator[Array]:
-    """Its first points one after the other, made a block at a time."""
+    """Its first `count` points one after the other, made a block at a time."""
     for start, stop in query.blocks():
         if start < count:
             yield from query.points(start, min(stop, count))
 
 
-def _noted(course: Course, x: Array, f: float, total: float, rows: int) -> dict[str, Any]:
-    """What one more measured point changes."""
-    clearly = total < course.least - DOUBT / 2 * course.descent.sd
-    waited = 0 if clearly else course.waited + rows
-    return {"best": x, "f": f, "least": total, "waited": waited} if total < course.least else {"waited": waited}
+def _noted(findings: Findings, known: Learned, x: Array, f: float, total: float, rows: int) -> dict[str, Any]:
+    """The fields that one more measured point changes."""
+    clearly = total < findings.least - DOUBT / 2 * known.sd
+    waited = 0 if clearly else findings.waited + rows
+    return {"best": x, "f": f, "least": total, "waited": waited} if total < findings.least else {"waited": waited}

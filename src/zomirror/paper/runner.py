@@ -133,7 +133,7 @@ class _Posed:
         budget = QUERIES * self.task.iterations + 1
         cap = 2 * QUERIES * self.task.iterations  # the model is ours: a batch lost to a kill may be asked again
         settings = {"task": "minimize", "target": None, "nonfinite": "stop", "budget": budget}
-        how = {"inputs": self.case.seen, "keep": self._keep}
+        how: dict[str, Any] = {"inputs": self.case.seen, "keep": self._keep}
         job = durable_minimization(self.optimizer, run_dir, settings, budget, cap, **how)
         return DrivenJob(_guarded(job.search), job.ledger)
 

@@ -1,7 +1,7 @@
 """Pack a frozen state into named arrays for a checkpoint, and unpack it, without pickle.
 
 Only numbers are stored. The structure (dataclasses, tuples, arrays, numbers) comes from the initial state of the same
-method.
+method, and so do fields with metadata {"stored": False}.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def unpack(name: str, like: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
     if is_dataclass(value):
-        return [(item.name, getattr(value, item.name)) for item in fields(value)]
+        stored = (item.name for item in fields(value) if item.metadata.get("stored", True))
+        return [(name, getattr(value, name)) for name in stored]
     if isinstance(value, tuple):
         return [(str(i), part) for i, part in enumerate(value)]
     raise RunError(f"expected a state of dataclasses, tuples, arrays and numbers, got {type(value).__name__}")
