@@ -17,7 +17,6 @@ import pytest
 
 import zomirror as zm
 from zomirror.runs import inspect, lock
-from zomirror.runs.directory import RunDirectory
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "durable"
 X0 = np.full(6, 0.25)
@@ -97,24 +96,6 @@ def test_a_finished_explanation_loads(golden: Path) -> None:
     assert int(np.argmax(scores(one.perturbed[None])[0])) == one.contrast_label != one.label
 
 
-@pytest.mark.parametrize("name", [f"explained-{search}" for search in range(1, 7)])
-def test_an_explanation_of_an_earlier_search_loads_and_is_not_searched_on(golden: Path, name: str) -> None:
-    """The points of the search have changed since: its answer is there, its answers cannot be replayed."""
-    place = golden / name
-    info = inspect(place)
-    assert (info.state, info.used, info.damage) == ("finished", info.sent, ())
-    with RunDirectory.open(place) as run:
-        stored = run.result()
-    assert stored is not None
-    one = zm.Explanation.from_json(stored.arrays["explanation"].tobytes().decode())
-    assert (one.kind, one.label, one.valid, one.nfev) == ("PN", 0, True, info.used)
-    assert int(np.argmax(scores(one.perturbed[None])[0])) == one.contrast_label != one.label
-    never = Box(scores)
-    with pytest.raises(zm.errors.RunError, match="search"):
-        explained(never, run_dir=place)
-    assert never.rows == 0
-
-
 def test_a_killed_minimisation_goes_on(golden: Path) -> None:
     info = inspect(golden / "killed")
     assert (info.state, info.used) == ("interrupted", 44)
@@ -129,19 +110,18 @@ def test_a_killed_minimisation_goes_on(golden: Path) -> None:
     np.testing.assert_allclose(result.x, whole.x, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("name", "state", "used"), [("minimized-1", "finished", 78), ("killed-1", "interrupted", 44)])
-def test_a_minimisation_of_an_earlier_arithmetic_loads_and_is_not_gone_on_with(
-    golden: Path, name: str, state: str, used: int
-) -> None:
-    """Its points differ from today's in the last digit, so its values would be those of other points."""
-    info = inspect(golden / name)
-    assert (info.state, info.used, info.damage) == (state, used, ())
-    with RunDirectory.open(golden / name) as run:
-        assert (run.result() is not None) == (state == "finished")
-    never = Box(f)
-    with pytest.raises(zm.errors.RunError, match="trajectory"):
-        minimised(never, run_dir=golden / name, max_sent=1_000)
+@pytest.mark.parametrize("name", ["minimized", "explained", "killed"])
+def test_a_run_of_the_first_format_is_refused_in_one_sentence(tmp_path: Path, name: str) -> None:
+    place, never = Path(shutil.copytree(GOLDEN.parent / "format1" / name, tmp_path / "run")), Box(f)
+    before = {file.name: file.read_bytes() for file in place.iterdir()}
+    with pytest.raises(
+        zm.errors.RunError, match="has format 1, this version reads format 2: use the version that wrote"
+    ):
+        minimised(never, run_dir=place)
     assert never.rows == 0
+    assert inspect(place).state == "damaged"
+    assert "use the version that wrote it" in inspect(place).damage[0]
+    assert {file.name: file.read_bytes() for file in place.iterdir() if file.name != "lock"}.items() <= before.items()
 
 
 if __name__ == "__main__":
