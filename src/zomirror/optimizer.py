@@ -15,10 +15,10 @@ from zomirror.engine.durable import PathLike, RunLedger, open_run, resume, store
 from zomirror.engine.oracle import checked_values, nonfinite_rows
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
 from zomirror.methods.descent import Keeper, Kept, Method, Retreating, State
-from zomirror.methods.directions import key_of, uniform
 from zomirror.methods.presets import recommended
 from zomirror.methods.query import Query, Segment
 from zomirror.numerics.arrays import Array, Values, finite
+from zomirror.numerics.random import key_of, uniform
 from zomirror.problem import Box, ElasticNet, Problem
 from zomirror.result import History, Intermediate, Result, Status
 from zomirror.runs.directory import RunDirectory

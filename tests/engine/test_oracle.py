@@ -10,8 +10,8 @@ import pytest
 import zomirror as zm
 from tests.conftest import Counted, sphere_function
 from zomirror.engine.oracle import MemoryLedger, checked_values, nonfinite_rows
-from zomirror.methods.directions import key_of
 from zomirror.methods.query import Query
+from zomirror.numerics.random import key_of
 
 
 def query(m: int = 9, d: int = 4, *, t: int = 0, max_block_bytes: int = 1 << 20, stochastic: bool = False) -> Query:

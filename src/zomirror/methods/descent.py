@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from zomirror.methods.directions import Key
 from zomirror.methods.estimator import Estimator
 from zomirror.methods.mirror import MirrorMap
 from zomirror.methods.query import Query
 from zomirror.methods.step import StepRule
 from zomirror.numerics.arrays import Array, Values, keep, norm2
+from zomirror.numerics.random import Key
 from zomirror.problem import Problem
 
 

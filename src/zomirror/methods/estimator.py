@@ -15,10 +15,11 @@ import numpy as np
 
 from zomirror.checks import positive, positive_integer
 from zomirror.errors import ArgumentError
-from zomirror.methods.directions import Directions, Key, rademacher
+from zomirror.methods.directions import Directions, rademacher
 from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Segment, Stream
 from zomirror.numerics.arrays import Array, Values
 from zomirror.numerics.elementary import log
+from zomirror.numerics.random import Key
 from zomirror.problem import Problem
 
 Memory = Any

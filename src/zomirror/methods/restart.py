@@ -24,11 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from zomirror.methods.descent import Kept, State
-from zomirror.methods.directions import Key, generator
 from zomirror.methods.query import Query
 from zomirror.methods.survey import DESCEND, WAIT, Course, Surveyed
 from zomirror.numerics.arrays import Array, Values
 from zomirror.numerics.frozen import changed
+from zomirror.numerics.random import Draws, Key
 from zomirror.problem import Problem
 
 FALL, FULL_FALL = 0.02, 0.1
@@ -236,7 +236,7 @@ def _nearest(x: Array, problem: Problem) -> Array:
 def _halved(x: Array, state: State) -> Array:
     """x with a random half of its entries set to the point of the box nearest to 0."""
     on = np.flatnonzero(x)
-    gone = generator(state.key, state.t + HALVES).permutation(on)[: (on.size + 1) // 2]
+    gone = on[Draws.of(state.key, state.t + HALVES).permutation(on.size)[: (on.size + 1) // 2]]
     point: Array = x.copy()
     point[gone] = 0
     point = state.problem.box.project(point)

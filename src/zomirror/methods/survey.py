@@ -25,12 +25,12 @@ from zomirror.checks import positive_integer
 from zomirror.errors import ArgumentError
 from zomirror.methods.averaging import Stretch
 from zomirror.methods.descent import Kept, Measured, MirrorDescent, Moved, State
-from zomirror.methods.directions import Key
 from zomirror.methods.group_memory import GroupMemory, Remembered
 from zomirror.methods.quasi_newton import SMALL, Refinement, aimed, begun
 from zomirror.methods.query import Query, Segment, scattered
 from zomirror.numerics.arrays import Array, Values
 from zomirror.numerics.frozen import changed
+from zomirror.numerics.random import Key
 from zomirror.problem import Problem
 
 SHARE, NOISY_SHARE = 0.25, 0.75

@@ -1,6 +1,6 @@
 """The compiled loops of _kernels.c; arrays are contiguous and of one float type, `itemsize` its size."""
 
-from numpy import uint8, uint64
+from numpy import uint8, uint32, uint64
 from numpy.typing import NDArray
 
 from zomirror.numerics.arrays import Array, Indices, Values
@@ -49,6 +49,21 @@ def draw_groups(
     groups: int,
     share: float,
     rest: float,
+    itemsize: int,
+    /,
+) -> None: ...
+def normals(
+    out: Array,
+    width: Array,
+    core: NDArray[uint32] | NDArray[uint64],
+    height: Array,
+    key0: int,
+    key1: int,
+    c0: int,
+    c1: int,
+    c2: int,
+    c3: int,
+    rows: int,
     itemsize: int,
     /,
 ) -> None: ...

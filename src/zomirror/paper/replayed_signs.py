@@ -8,9 +8,10 @@ import numpy as np
 
 from zomirror.errors import ArgumentError
 from zomirror.methods.descent import MirrorDescent
-from zomirror.methods.directions import Key, Rademacher
+from zomirror.methods.directions import Rademacher
 from zomirror.methods.estimator import TwoPoint
 from zomirror.numerics.arrays import Array
+from zomirror.numerics.random import Key
 
 
 @dataclass(frozen=True, slots=True)
