@@ -97,7 +97,7 @@ def test_a_finished_explanation_loads(golden: Path) -> None:
     assert int(np.argmax(scores(one.perturbed[None])[0])) == one.contrast_label != one.label
 
 
-@pytest.mark.parametrize("name", [f"explained-{search}" for search in range(1, 7)])
+@pytest.mark.parametrize("name", [f"explained-{search}" for search in range(1, 8)])
 def test_an_explanation_of_an_earlier_search_loads_and_is_not_searched_on(golden: Path, name: str) -> None:
     """The points of the search have changed since: its answer is there, its answers cannot be replayed."""
     place = golden / name

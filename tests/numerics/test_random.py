@@ -19,8 +19,10 @@ from zomirror.numerics import kernels
 from zomirror.numerics.normal import LAST, LAYERS, normals
 from zomirror.numerics.random import (
     DRAWS,
+    FAR_POINTS,
     NORMALS,
     PICKS,
+    ROWS,
     Counter,
     Draws,
     Key,
@@ -160,6 +162,12 @@ def test_draws_take_the_words_in_order(sizes: list[tuple[str, int]]) -> None:
             assert draws.uniform(n).tolist() == [(word >> 11) / 2**53 for word in whole]
 
 
+@given(n=st.integers(0, 300), share=st.floats(0, 1), t=st.integers(0, 99))
+def test_a_sample_is_the_end_of_a_permutation(n: int, share: float, t: int) -> None:
+    count = round(share * n)
+    assert Draws.of(KEY, t).sample(n, count).tolist() == Draws.of(KEY, t).permutation(n)[n - count :].tolist()
+
+
 @given(n=st.integers(1, 60), dtype=st.sampled_from([np.float32, np.float64]), t=st.integers(0, 10**6))
 def test_normal_numbers_do_not_depend_on_how_many_words_are_at_hand(n: int, dtype: Any, t: int) -> None:
     source = words if dtype is np.float64 else halves
@@ -228,8 +236,7 @@ def test_picks_are_uniform_and_of_their_own() -> None:
     assert ((picks >= 0) & (picks < 1)).all()
     assert stats.kstest(picks, "uniform").pvalue > 1e-3
     assert uniform(KEY, 5) == uniform(KEY, 5) != uniform(key_of(1), 5)
-    purposes = {counter_of(5, purpose) for purpose in (DRAWS, NORMALS, PICKS)}
-    assert len(purposes) == 3
+    assert len({counter_of(5, purpose) for purpose in (ROWS, NORMALS, PICKS, DRAWS, FAR_POINTS)}) == 5
 
 
 # --- no state -----------------------------------------------------------------------------------------------------

@@ -26,8 +26,8 @@ Key = tuple[int, int]
 """The two 64-bit words that name a generator."""
 Counter = tuple[int, int, int, int]
 """Four 64-bit words, the lowest first; draws begin with the counter that follows."""
-ROWS, NORMALS, PICKS, DRAWS = 0, 1, 2, 3
-"""Purposes: rows of directions, rows of normal numbers, one uniform number, permutations and signs."""
+ROWS, NORMALS, PICKS, DRAWS, FAR_POINTS = 0, 1, 2, 3, 4
+"""Purposes: rows of signs, rows of normal numbers, the random iterate, groups of coordinates, the range search."""
 
 
 def key_of(seed: int | Sequence[int]) -> Key:
@@ -91,31 +91,36 @@ class Draws:
         """Half words."""
 
     @classmethod
-    def of(cls, key: Key, t: int) -> Draws:
-        """The draws of iteration t that are not directions."""
-        return cls(key, counter_of(t, DRAWS))
+    def of(cls, key: Key, t: int, purpose: int = DRAWS) -> Draws:
+        """The draws of iteration t for a purpose."""
+        return cls(key, counter_of(t, purpose))
 
     def permutation(self, n: int) -> NDArray[np.intp]:
-        """A random order of 0 .. n-1, n < 2^32: Fisher-Yates from the last entry on.
+        """A random order of 0 .. n-1."""
+        return self.sample(n, n)
 
-        The partner of entry i is the low bits of a half word, as many as i has; those above i are rejected.
+    def sample(self, n: int, count: int) -> NDArray[np.intp]:
+        """`count` different numbers of 0 .. n-1 in random order, n < 2^32: the last steps of Fisher-Yates are left out.
+
+        Entry i = n-1, n-2, ... is swapped with a random entry j <= i. As many low bits of a half word as i has are j,
+        and are rejected above i.
         """
-        order, i = list(range(n)), n - 1
+        order, i, last = list(range(n)), n - 1, max(n - count, 1)
         mask = (1 << max(i, 0).bit_length()) - 1
-        while i > 0:
+        while i >= last:
             taken = 0
-            for half in self._next(3 * i // 2 + 64).tolist():  # at most 2 ln 2 half words an entry, in the mean
+            for half in self._next(3 * (i - last) // 2 + 64).tolist():  # the mean is at most 2 ln 2 half words an entry
                 taken += 1
                 j = half & mask
                 if j <= i:
                     order[i], order[j] = order[j], order[i]
                     i -= 1
+                    if i < last:
+                        break
                     if i <= mask >> 1:
                         mask >>= 1
-                        if not mask:
-                            break
             self._taken += taken
-        return np.array(order, np.intp)
+        return np.array(order[n - count :], np.intp)
 
     def signs(self, n: int) -> NDArray[np.int8]:
         """Entries +1 or -1: the highest bit of each byte, four bytes a half word."""

@@ -18,7 +18,8 @@ from zomirror.numerics.random import Key
 class Replayed:
     """Signs 2 b - 1 with b = numpy.random.default_rng(seed).integers(0, 2, (count, d)), one iteration after the other.
 
-    An integer below 2 is half a word of the generator, which can be moved to any word: so any row can be made alone.
+    Each integer is the highest bit of half a word of PCG64, the lower half first. numpy promises these words, and the
+    generator can be moved to any of them, so any row can be made alone.
     """
 
     seed: int
@@ -33,9 +34,9 @@ class Replayed:
         """The rows from `start` on of iteration t; the key has no say."""
         rows, d = out.shape
         words, half = divmod((t * self.count + start) * d, 2)
-        draw = np.random.Generator(np.random.PCG64(self.seed).advance(words))
-        bits = draw.integers(0, 2, half + rows * d)[half:].reshape(rows, d)
-        out[:] = out.dtype.type(scale) * (2 * bits - 1)
+        raw = np.random.PCG64(self.seed).advance(words).random_raw(-(-(half + rows * d) // 2))
+        halves = raw.astype("<u8", copy=False).view("<u4")[half : half + rows * d].reshape(rows, d)
+        out[:] = out.dtype.type(scale) * (2 * (halves >> 31).astype(np.int8) - 1)
 
 
 def replayed(method: MirrorDescent, seed: int) -> MirrorDescent:
