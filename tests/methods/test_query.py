@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -226,6 +227,35 @@ def test_drawn_bits_are_bounded() -> None:
         s = stream(zm.methods.rademacher, 2, width)
         s.add(np.zeros(width), 1.0, 0, np.empty((2, width)))
         assert (s.drawn.bits is not None) == (kept and kernels.compiled is not None)
+
+
+METHODS = [zm.methods.zo_ada_expmd(8), zm.methods.zo_ada_psgd(8), None]
+
+
+def minimised(method: Any, seed: int, inside: Any = None) -> bytes:
+    def fun(points: Any) -> Any:
+        if inside is not None:
+            inside()
+        return np.square(points - 0.3).sum(axis=1)
+
+    bounds = (np.zeros(40), np.where(np.arange(40) % 5, 1.0, 0.0))  # every fifth coordinate is fixed
+    result = zm.minimize(fun, np.zeros(40), l1=0.05, bounds=bounds, budget=300, method=method, rng=seed)
+    return result.x.tobytes() + result.history.fun.tobytes()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=["signs", "normal", "groups"])
+def test_a_run_inside_the_function_changes_nothing(method: Any) -> None:
+    alone = minimised(method, 1)
+    within: list[bytes] = []
+    assert minimised(method, 1, lambda: within.append(minimised(method, 2 + len(within) % 2))) == alone
+    assert within[:2] == [minimised(method, 2), minimised(method, 3)]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=["signs", "normal", "groups"])
+def test_runs_in_two_threads_change_nothing(method: Any) -> None:
+    alone = [minimised(method, seed) for seed in range(8)]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda seed: minimised(method, seed), range(8))) == alone
 
 
 def test_strips_begin_where_a_counter_does() -> None:

@@ -62,7 +62,7 @@ class Groups:
 
 def drawn(x: Array, k: int, share: float, rest: float, key: Key, t: int) -> tuple[NDArray[np.intp], Array]:
     """Labels of k random groups of about one size; moves sigma_i sqrt(share |x_i| + rest), sigma_i if share is 0."""
-    if kernels.compiled is not None and np.intp(0).itemsize == 8 and kernels.suited(x):
+    if kernels.compiled is not None and kernels.suited(x):  # which needs integers of 128 bits, so intp has 64
         labels, moves = np.empty(x.size, np.intp), np.empty_like(x)
         kernels.compiled.draw_groups(labels, moves, x, *key, *counter_of(t, DRAWS), k, share, rest, x.itemsize)
         return labels, moves

@@ -12,7 +12,7 @@ from zomirror.methods.estimator import Estimator
 from zomirror.methods.mirror import MirrorMap
 from zomirror.methods.query import Query
 from zomirror.methods.step import StepRule
-from zomirror.numerics.arrays import Array, Values, keep, norm2
+from zomirror.numerics.arrays import Array, Values, norm2
 from zomirror.numerics.random import Key
 from zomirror.problem import Problem
 
@@ -135,7 +135,6 @@ class MirrorDescent:
             eta = self.step.eta(pace, g)
             x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
             x_next.flags.writeable = False
-            keep(x, x_next)
             pace = self.step.advance(pace, self.mirror, x, x_next, eta)
             stationarity = eta * norm2(x, x_next)
         return Moved(x_next, memory, pace, Measured(x, f, eta, stationarity))

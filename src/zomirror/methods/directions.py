@@ -188,7 +188,10 @@ def _parts(rows: int, width: int) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=16)
 def _signs(dtype: np.dtype[Any], scale: float) -> NDArray[Any]:
-    """The eight signs that each byte stands for, times scale: bit 0 first, 0 -> +1, 1 -> -1."""
+    """The eight signs that each byte stands for, times scale: bit 0 first, 0 -> +1, 1 -> -1.
+
+    A cache of at most 16 read-only tables (16 KB each in float64), one for each radius in use.
+    """
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     table: NDArray[Any] = (1 - 2 * bits.astype(np.int8)).astype(dtype) * dtype.type(scale)
     table.flags.writeable = False

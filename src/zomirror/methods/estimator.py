@@ -69,9 +69,9 @@ class EntropyRadius:
         return math.sqrt(2 * math.e * (2 * _ln(max(d, 3)) - 1) / batch_size) / d
 
 
-@lru_cache
+@lru_cache(maxsize=16)
 def _ln(d: int) -> float:
-    """ln d, with the same bits on every machine."""
+    """ln d, with the same bits on every machine; the last 16 dimensions are remembered."""
     return float(log(np.array([float(d)]))[0])
 
 

@@ -120,9 +120,10 @@ class Stream:
             raise ArgumentError(f"expected {self.count} weights, one a direction, got shape {weights.shape}")
         scaled, size = weights.astype(self.dtype), self.count * self.width * self.dtype.itemsize
         whole = 0 < size <= self.max_block_bytes and self.count <= MAX_BLOCK_ROWS
-        if (signs := self._compiled) is not None and whole and self.width <= STRIP:
+        bits = self.drawn.bits
+        if (signs := self._compiled) is not None and whole and (self.width <= STRIP or bits is not None):
             total = np.zeros(self.width, self.dtype)
-            signs.accumulate(total, scaled, self.key, self.t, 0, 0, self.width, self.drawn.bits)
+            signs.accumulate(total, scaled, self.key, self.t, 0, 0, self.width, bits)
             return self.scatter(total)
         if whole and size <= PATCH_BYTES:
             rows = np.empty((self.count, self.width), self.dtype)

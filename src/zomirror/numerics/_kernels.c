@@ -874,25 +874,26 @@ static PyObject *sums(PyObject *self, PyObject *args)
     return Py_BuildValue("(dd)", of[0], of[1]);
 }
 
-static PyObject *step_sums(PyObject *self, PyObject *args)
+static PyObject *step_norms(PyObject *self, PyObject *args)
 {
     Given given;
-    double of[4] = {0, 0, 0, 0};
+    double of[6] = {0, 0, 0, 0, 0, 0};
     int size;
     if (!PyArg_ParseTuple(args, "y*y*i", OF(0), OF(1), &size))
         return NULL;
     const int fits = alike(&given, 2, size);
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
-        CALL(sums, of, AT(1), NULL, given.n);
-        CALL(sums, of + 2, AT(0), AT(1), given.n);
+        CALL(sums, of, AT(0), NULL, given.n);
+        CALL(sums, of + 2, AT(1), NULL, given.n);
+        CALL(sums, of + 4, AT(0), AT(1), given.n);
         Py_END_ALLOW_THREADS;
     }
     PyObject *none = done(&given, 2, fits);
     if (none == NULL)
         return NULL;
     Py_DECREF(none);
-    return Py_BuildValue("(dd)(dd)", of[0], of[1], of[2], of[3]);
+    return Py_BuildValue("(ddd)", of[0], of[2], of[4]);
 }
 
 static PyObject *words(PyObject *self, PyObject *args)
@@ -930,7 +931,7 @@ static PyMethodDef methods[] = {
     {"entropy_step", entropy_step, METH_VARARGS,
      "entropy_step(y, x, g, lower, upper, inverse, eta, a, b, top, itemsize)"},
     {"sums", sums, METH_VARARGS, "sums(x, y, itemsize) -> |x - y|_1, |x - y|_2^2; of x alone if y is None"},
-    {"step_sums", step_sums, METH_VARARGS, "step_sums(x, y, itemsize) -> sums(y, None), sums(x, y)"},
+    {"step_norms", step_norms, METH_VARARGS, "step_norms(x, y, itemsize) -> |x|_1, |y|_1, |x - y|_1"},
     {NULL, NULL, 0, NULL},
 };
 
