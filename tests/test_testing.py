@@ -11,12 +11,13 @@ import pytest
 
 import zomirror as zm
 from tests.conftest import DIRECTIONS, ESTIMATORS, MIRRORS, STEP_RULES, phi_entropy, phi_euclidean
-from zomirror.methods.directions import Directions, Key, Rademacher
+from zomirror.methods.directions import Directions, Rademacher
 from zomirror.methods.estimator import Estimator
 from zomirror.methods.mirror import MirrorMap
 from zomirror.methods.query import Query
 from zomirror.methods.step import StepRule
 from zomirror.numerics.arrays import Array, Values
+from zomirror.numerics.random import Key
 from zomirror.testing import check_directions, check_estimator, check_mirror_map, check_step_rule
 
 # What is traced of the core is traced by a few of the pieces: the others take the same paths.

@@ -25,6 +25,7 @@ from zomirror.methods.descent import Method
 from zomirror.methods.presets import recommended
 from zomirror.methods.restart import Restarted
 from zomirror.minimization import minimize
+from zomirror.numerics.random import Draws, key_of
 from zomirror.problem import Box, ElasticNet
 from zomirror.result import Result
 
@@ -132,9 +133,9 @@ class SubsampledCox:
 
     def _sample(self, draw: int) -> CoxLoss:
         """The loss of random patients of whom at least one has an event: without events there is no likelihood."""
-        rng, whole = np.random.default_rng([self.seed, draw]), self.whole
+        draws, whole = Draws(key_of([self.seed, draw])), self.whole
         while True:
-            chosen = rng.choice(whole.n, self.patients, replace=False)
+            chosen = draws.sample(whole.n, self.patients)
             if whole.event[chosen].any():
                 return CoxLoss(whole.X[chosen], whole.time[chosen], whole.event[chosen], whole.ties)
 

@@ -16,10 +16,10 @@ from zomirror.engine.durable import TRAJECTORY, PathLike, stable_repr, stored_se
 from zomirror.engine.ledger import JournalLedger, Ledger
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
 from zomirror.methods.descent import BestPoint, Keeper, Method, Retreating, State
-from zomirror.methods.directions import key_of, uniform
 from zomirror.methods.presets import recommended
 from zomirror.methods.query import Query, Segment
 from zomirror.numerics.arrays import Array, Values, finite
+from zomirror.numerics.random import fingerprint, key_of, uniform
 from zomirror.problem import Box, ElasticNet, Problem
 from zomirror.result import History, Intermediate, Result, Status
 from zomirror.runs.directory import RunDirectory
@@ -248,6 +248,7 @@ class Optimizer:
         revision = getattr(self.method, "revision", 0)
         known = {
             "trajectory": [TRAJECTORY, revision] if revision else TRAJECTORY,
+            "draws": fingerprint(),
             "l1": problem.penalty.l1,
             "l2": problem.penalty.l2,
             "method": stable_repr("method", self.method),

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.errors import ArgumentError
-from zomirror.methods.directions import Directions, Key, key_of
+from zomirror.methods.directions import Directions
 from zomirror.methods.estimator import Estimator
 from zomirror.methods.mirror import Euclidean, MirrorMap
 from zomirror.methods.query import Query
 from zomirror.methods.step import StepRule
 from zomirror.numerics.arrays import Array, Values
+from zomirror.numerics.random import Key, key_of
 from zomirror.problem import Box, ElasticNet, Problem
 
 STANDARD_ERRORS = 4.5

@@ -13,8 +13,8 @@ from tests.conftest import Counted, sphere_function
 from zomirror.engine.black_box import BlackBox, PointBuffer, attempts_of, call, checked_values, nonfinite_rows
 from zomirror.engine.driver import Interrupted, Job, Request, Search, drive, drive_many
 from zomirror.engine.ledger import MemoryLedger
-from zomirror.methods.directions import key_of
 from zomirror.methods.query import Query
+from zomirror.numerics.random import key_of
 
 
 class Oracle:

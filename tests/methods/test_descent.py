@@ -10,10 +10,10 @@ import pytest
 
 import zomirror as zm
 from tests.conftest import PRESETS
-from zomirror.methods.directions import Key, key_of
 from zomirror.methods.estimator import Slopes
 from zomirror.methods.query import Query, Segment
 from zomirror.numerics.arrays import Array, Values
+from zomirror.numerics.random import Key, key_of
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(20, 12))

@@ -11,9 +11,10 @@ import pytest
 
 import zomirror as zm
 from tests.conftest import DIRECTIONS
-from zomirror.methods.directions import Directions, key_of
+from zomirror.methods.directions import Directions
 from zomirror.methods.query import Query
 from zomirror.numerics.arrays import Array, Values
+from zomirror.numerics.random import key_of
 from zomirror.testing import check_estimator
 
 pytestmark = pytest.mark.usefixtures("loops")

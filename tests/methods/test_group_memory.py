@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 import zomirror as zm
 from zomirror.contrast.loss import Hinge
 from zomirror.methods.coordinate_groups import Groups, mended
-from zomirror.methods.directions import key_of
 from zomirror.methods.group_memory import Remembered
 from zomirror.methods.noise import balanced, looked_again
+from zomirror.numerics.random import key_of
 
 D = 40
 KEY = key_of(5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zomirror as zm
-import zomirror.methods.directions as random_signs
 import zomirror.methods.query as queries
 from tests.conftest import DIRECTIONS
-from zomirror.methods.directions import Directions, key_of
+from zomirror.methods.directions import PART_BYTES, Directions
 from zomirror.methods.query import Query, Segment, Stream, blocks
+from zomirror.numerics import kernels
+from zomirror.numerics.random import key_of
 from zomirror.runs.record import MOST_ROWS
 
 pytestmark = pytest.mark.usefixtures("loops")
@@ -190,21 +193,69 @@ def test_rows_of_another_batch_leave_no_trace() -> None:
     np.testing.assert_allclose(a.combine(w), wanted, atol=1e-12)
 
 
-def test_whoever_comes_between_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal handler may ask another batch while the sums of this one are about to be taken."""
+def test_whoever_comes_between_leaves_no_trace() -> None:
+    """A function that minimises inside, or a signal handler, may ask another batch between points and sums."""
     a, b = stream(zm.methods.rademacher, 9, 70), replace(stream(zm.methods.rademacher, 9, 70), t=4)
     w = np.arange(9.0)
-    wanted, taken = a.rows(0, 9).T @ w, random_signs._taken_bits
-
-    def interrupted(*which: Any) -> Any:
-        bits = taken(*which)
-        b.add(np.zeros(70), 1.0, 0, np.empty((9, 70)))
-        return bits
-
+    wanted = [s.rows(0, 9).T @ w for s in (a, b)]
     a.add(np.zeros(70), 1.0, 0, np.empty((9, 70)))
-    monkeypatch.setattr(random_signs, "_taken_bits", interrupted)
-    np.testing.assert_allclose(a.combine(w), wanted, atol=1e-12)
-    np.testing.assert_allclose(b.combine(w), b.rows(0, 9).T @ w, atol=1e-12)
+    kept = None if a.drawn.bits is None else a.drawn.bits.copy()
+    b.add(np.zeros(70), 1.0, 0, np.empty((9, 70)))
+    b.combine(w)
+    assert (kept is None) == (a.drawn.bits is None)
+    assert kept is None or a.drawn.bits is None or (a.drawn.bits == kept).all()
+    for s, product in zip((a, b), wanted, strict=True):
+        np.testing.assert_allclose(s.combine(w), product, atol=1e-12)
+
+
+@pytest.mark.parametrize("free", [None, np.arange(3, 90)], ids=["all", "some"])
+@pytest.mark.parametrize("rows", [(0, 9), (0, 4), (5, 9)], ids=["whole", "first rows", "last rows"])
+def test_drawn_bits_are_those_of_the_whole_batch_or_none(free: Any, rows: tuple[int, int]) -> None:
+    """The sum has the same bits after any rows of the batch were made, and in a copy that holds none."""
+    fresh = stream(zm.methods.rademacher, 9, 100, free)
+    used, (start, stop), w = replace(fresh), rows, np.arange(9.0)
+    used.add(np.zeros(100), 1.0, start, np.empty((stop - start, 100)))
+    if stop - start < 9:
+        assert used.drawn.bits is None
+    for copied in (replace(used), pickle.loads(pickle.dumps(used))):  # noqa: S301 - our own
+        assert copied.drawn.bits is None
+        assert copied.combine(w).tobytes() == used.combine(w).tobytes() == fresh.combine(w).tobytes()
+
+
+def test_drawn_bits_are_bounded() -> None:
+    for width, kept in ((256, True), (8 * PART_BYTES, False)):
+        s = stream(zm.methods.rademacher, 2, width)
+        s.add(np.zeros(width), 1.0, 0, np.empty((2, width)))
+        assert (s.drawn.bits is not None) == (kept and kernels.compiled is not None)
+
+
+METHODS = [zm.methods.zo_ada_expmd(8), zm.methods.zo_ada_psgd(8), None]
+
+
+def minimised(method: Any, seed: int, inside: Any = None) -> bytes:
+    def fun(points: Any) -> Any:
+        if inside is not None:
+            inside()
+        return np.square(points - 0.3).sum(axis=1)
+
+    bounds = (np.zeros(40), np.where(np.arange(40) % 5, 1.0, 0.0))  # every fifth coordinate is fixed
+    result = zm.minimize(fun, np.zeros(40), l1=0.05, bounds=bounds, budget=300, method=method, rng=seed)
+    return result.x.tobytes() + result.history.fun.tobytes()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=["signs", "normal", "groups"])
+def test_a_run_inside_the_function_changes_nothing(method: Any) -> None:
+    alone = minimised(method, 1)
+    within: list[bytes] = []
+    assert minimised(method, 1, lambda: within.append(minimised(method, 2 + len(within) % 2))) == alone
+    assert within[:2] == [minimised(method, 2), minimised(method, 3)]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=["signs", "normal", "groups"])
+def test_runs_in_two_threads_change_nothing(method: Any) -> None:
+    alone = [minimised(method, seed) for seed in range(8)]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda seed: minimised(method, seed), range(8))) == alone
 
 
 def test_strips_begin_where_a_counter_does() -> None:

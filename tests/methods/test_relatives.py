@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import zomirror as zm
 from zomirror.methods.descent import Method, State
-from zomirror.methods.directions import key_of
+from zomirror.numerics.random import key_of
 from zomirror.problem import Problem
 
 D = 30

@@ -12,9 +12,9 @@ import pytest
 
 import zomirror as zm
 from zomirror.methods.descent import BestPoint
-from zomirror.methods.directions import key_of
 from zomirror.methods.restart import BACK, FALL, FULL_FALL, LEAST, NEARER, PAUSE, SHORT, Attempt, Attempts
 from zomirror.methods.survey import POLISHED, SLOPES, Findings
+from zomirror.numerics.random import key_of
 
 D = 40
 KEY = key_of(11)

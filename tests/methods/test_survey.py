@@ -13,10 +13,10 @@ import pytest
 import zomirror as zm
 from zomirror.contrast.loss import Hinge
 from zomirror.methods.averaging import Stretch
-from zomirror.methods.directions import key_of
 from zomirror.methods.group_memory import Remembered
 from zomirror.methods.quasi_newton import Refinement
 from zomirror.methods.survey import DOUBT, SHARE, SURVEY, Findings, Pruned
+from zomirror.numerics.random import key_of
 
 D = 60
 KEY = key_of(3)

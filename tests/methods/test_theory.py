@@ -10,8 +10,8 @@ import pytest
 
 import zomirror as zm
 from tests.methods.test_estimator import told
-from zomirror.methods.directions import Key, key_of
 from zomirror.numerics.arrays import Array, Values
+from zomirror.numerics.random import Key, key_of
 
 D = 8
 

@@ -1,83 +1,65 @@
-"""Sums that are kept: those of the points of a step, and never of others."""
+"""Norms and sums whose bits no BLAS decides: against exact arithmetic, and without memory of earlier calls."""
 
 from __future__ import annotations
 
+import math
 import weakref
-from types import SimpleNamespace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from zomirror.numerics import arrays, kernels
-from zomirror.numerics.arrays import KEPT, keep, norm1, norm2, sums
+from zomirror.numerics.arrays import LANES, dot, finite, norm1, norm2, product, step_norms, sums
+
+pytestmark = pytest.mark.usefixtures("loops")
 
 
-def frozen(values: Any) -> Any:
-    point = np.array(values, float)
-    point.flags.writeable = False
-    return point
+@pytest.mark.parametrize("n", [0, 1, 3, LANES - 1, LANES, LANES + 1, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_are_those_of_exact_arithmetic_to_rounding(n: int, dtype: Any) -> None:
+    rng = np.random.default_rng(n)
+    x, y = (rng.standard_normal(n).astype(dtype) for _ in range(2))
+    for pair, terms in ((sums(x), x.astype(float)), (sums(x, y), x.astype(float) - y.astype(float))):
+        exact = [Fraction(float(term)) for term in terms]
+        assert pair[0] == pytest.approx(float(sum(map(abs, exact))), rel=1e-14)
+        assert pair[1] == pytest.approx(float(sum(term * term for term in exact)), rel=1e-14)
 
 
-def test_kept_sums_are_those_of_these_points() -> None:
-    points = [frozen([i, -2.0 * i, 0.5]) for i in range(4)]
-    for i, x in enumerate(points):
-        for j, y in enumerate(points):
-            keep(x, y)
-            for k, z in enumerate(points):
-                assert sums(z) == (3 * k + 0.5, 5 * k**2 + 0.25)
-                assert norm1(x, z) == 3 * abs(i - k)
-                assert norm2(z, y) == pytest.approx(5**0.5 * abs(j - k))
+@pytest.mark.parametrize("n", [0, 1, 17, 784])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_norms_of_a_step_are_the_norms(n: int, dtype: Any) -> None:
+    rng = np.random.default_rng(n)
+    x, y = (rng.standard_normal(n).astype(dtype) for _ in range(2))
+    assert step_norms(x, y) == (norm1(x), norm1(y), norm1(x, y)) == (sums(x)[0], sums(y)[0], sums(x, y)[0])
+    assert norm2(x, y) == math.sqrt(sums(x, y)[1])
 
 
-def test_a_step_makes_each_sum_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, plain = [], arrays._sums
-
-    def counted(x: Any, y: Any) -> tuple[float, float]:
-        made.append((x, y))
-        return plain(x, y)
-
-    monkeypatch.setattr(kernels, "compiled", None)
-    monkeypatch.setattr(arrays, "_sums", counted)
-    two_steps()
-    assert len(made) == 5, "of x, y, z, and of two pairs"
-
-
-@pytest.mark.skipif(kernels.compiled is None, reason="this installation has no compiled loops")
-def test_a_step_is_one_compiled_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, compiled = [], kernels.there()
-
-    def counted(name: str) -> Any:
-        def call(*given: Any) -> Any:
-            calls.append(name)
-            return getattr(compiled, name)(*given)
-
-        return call
-
-    monkeypatch.setattr(kernels, "compiled", SimpleNamespace(sums=counted("sums"), step_sums=counted("step_sums")))
-    two_steps()
-    assert calls == ["step_sums", "sums", "step_sums"], "the sums of the first x are nobody's yet"
-
-
-def two_steps() -> None:
-    x, y, z = (frozen(np.full(5, i)) for i in range(3))
-    for one, other in ((x, y), (y, z)):
-        keep(one, other)
-        norm1(one, other), norm2(one, other), norm1(one), norm1(other), sums(other)
-
-
-def test_what_was_made_writable_again_is_summed_anew() -> None:
-    x, y = frozen([1.0, 1.0]), frozen([2.0, 2.0])
-    keep(x, y)
-    x.flags.writeable = True
+def test_a_point_that_was_changed_is_summed_anew_and_none_is_kept_alive() -> None:
+    x, y = np.array([1.0, 1.0]), np.array([2.0, 2.0])
+    assert step_norms(x, y) == (2.0, 4.0, 2.0)
     x[0] = 5.0
+    assert step_norms(x, y) == (6.0, 4.0, 4.0)
     assert sums(x) == (6.0, 26.0)
-    assert norm1(x, y) == 4.0
-
-
-def test_large_points_are_not_kept_alive() -> None:
-    x, y = (frozen(np.full(KEPT + 1, i)) for i in range(2))
-    keep(x, y)
     gone = weakref.ref(y)
     del y
     assert gone() is None
+
+
+def test_what_is_not_finite_is_seen_and_a_large_sum_is() -> None:
+    assert finite(np.array([1e308, -1e308, 1e308]))
+    assert not finite(np.array([1.0, math.nan]))
+    assert not finite(np.array([1.0, -math.inf]))
+    assert norm1(np.full(3, 1e308)) == math.inf
+
+
+@pytest.mark.parametrize("width", [1, 2, 9_000])
+def test_products_are_added_row_after_row(width: int) -> None:
+    rng = np.random.default_rng(width)
+    weights, rows = rng.standard_normal(7), rng.standard_normal((7, width))
+    total = np.zeros(width)
+    for weight, row in zip(weights, rows, strict=True):
+        total += weight * row
+    assert product(weights, rows).tobytes() == total.tobytes()
+    assert dot(weights, weights) == pytest.approx(float(np.square(weights).sum()), rel=1e-14)
+    assert dot(weights[:0], weights[:0]) == 0

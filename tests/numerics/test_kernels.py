@@ -27,10 +27,10 @@ import zomirror as zm
 import zomirror.methods.query as queries
 from zomirror.methods import directions
 from zomirror.methods.coordinate_groups import Groups, drawn, mended
-from zomirror.methods.directions import generator, key_of
 from zomirror.methods.query import Stream
 from zomirror.numerics import kernels
-from zomirror.numerics.arrays import Array, keep, sums
+from zomirror.numerics.arrays import Array, step_norms, sums
+from zomirror.numerics.random import fill_normals, key_of
 from zomirror.problem import Box, ElasticNet
 
 COMPILED = kernels.found()
@@ -196,15 +196,6 @@ def test_what_is_not_finite_stays_the_same(dtype: Any) -> None:
     same(lambda: np.array(sums(z) + sums(x, z)))
 
 
-def kept_sums(x: Array, y: Array) -> tuple[float, ...]:
-    """What is kept of a step from x to y, which is what would be worked out anew."""
-    x.flags.writeable = y.flags.writeable = False
-    wanted = sums(x) + sums(y) + sums(x, y)
-    keep(x, y)
-    assert sums(x) + sums(y) + sums(x, y) == wanted
-    return wanted
-
-
 @needs
 @given(
     n=st.one_of(st.integers(0, 70), st.sampled_from([255, 256, 257, 5_000])), dtype=FLOATS, seed=st.integers(0, 2**32)
@@ -213,7 +204,7 @@ def test_norms_are_the_same(n: int, dtype: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, y = ((rng.standard_normal(n) * 10.0 ** rng.uniform(-30, 30, n)).astype(dtype) for _ in range(2))
     same(lambda: np.array(sums(x) + sums(x, y)))
-    same(lambda: np.array(kept_sums(x, y)))
+    same(lambda: np.array(step_norms(x, y)))
     wide = x.astype(np.longdouble) - y.astype(np.longdouble)
     np.testing.assert_allclose(sums(x, y), [np.abs(wide).sum(), np.square(wide).sum()], rtol=1e-14)
 
@@ -238,10 +229,28 @@ def drawn_groups(n: int, k: int, dtype: Any, share: float, seed: int) -> tuple[G
     seed=st.integers(0, 500),
 )
 def test_groups_are_drawn_the_same(n: int, k: int, dtype: Any, share: float, t: int, seed: int) -> None:
-    """A permutation and signs of numpy's generator, whose bits a run depends on."""
+    """The permutation and the signs of numerics/random.py."""
     x = np.random.default_rng(seed).standard_normal(n).astype(dtype)
     same(lambda: drawn(x, k, share, 0.5, key_of(seed), t)[1])
     same(lambda: drawn(x, k, share, 0.5, key_of(seed), t)[0].astype(float))
+
+
+@needs
+@given(
+    rows=st.integers(0, 3),
+    d=st.one_of(st.integers(0, 70), st.sampled_from([784, 5_000])),
+    dtype=FLOATS,
+    t=st.one_of(st.integers(0, 9), st.just(2**64 - 1)),
+    start=st.one_of(st.integers(0, 9), st.just(2**40)),
+    seed=st.integers(0, 500),
+)
+def test_normal_numbers_are_the_same(rows: int, d: int, dtype: Any, t: int, start: int, seed: int) -> None:
+    def made() -> Array:
+        out = np.empty((rows, d), dtype)
+        fill_normals(out, key_of(seed), t, start)
+        return out
+
+    same(made)
 
 
 @needs
@@ -292,23 +301,6 @@ def test_what_a_batch_of_groups_tells_is_the_same(
     one, other = both(told)
     np.testing.assert_array_equal(one, other)
     assert (np.signbit(one) == np.signbit(other))[~np.isnan(one)].all()
-
-
-@needs
-def test_a_numpy_that_draws_otherwise_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not promise its streams: then its own calls are used, compiled loops or not."""
-    from zomirror.methods import coordinate_groups as group
-
-    plain = generator
-    x, key = np.ones(30), key_of(0)
-    assert group._draws_like_numpy(kernels.there())
-    monkeypatch.setattr(group, "generator", lambda key, t: plain(key, t + 1))
-    group._draws_like_numpy.cache_clear()
-    try:
-        assert not group._draws_like_numpy(kernels.there())
-        same(lambda: drawn(x, 5, 0.5, 0.5, key, 7)[1])
-    finally:
-        group._draws_like_numpy.cache_clear()
 
 
 @needs
@@ -458,6 +450,7 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
 
     x, bits, at = np.zeros(16), np.zeros(64, np.uint8), (0,) * 6
     one, step, labels = np.zeros(1), (16.0, 1.0, 0.1, 0.1, 2.0), np.zeros(16, np.int64)
+    table, core = np.zeros(256), np.zeros(256, np.uint64)
     wrong: list[Callable[[], object]] = [
         lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:63], 1.0, *at, False, 8),
         lambda: _kernels.add_signs(np.zeros((2, 16)), x, bits[:62], 1.0, *at, False, 8),
@@ -476,6 +469,12 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
         lambda: _kernels.entropy_step(x, x, x, 0.0, x[:15], *step, 8),
         lambda: _kernels.entropy_step(x, x, x, 0.0, "1", *step, 8),  # type: ignore[arg-type]
         lambda: _kernels.entropy_step(x, x, x, 0.0, 1.0, *step, 3),
+        lambda: _kernels.normals(x, table[:255], core, table, 0, 0, 0, 0, 0, 0, 1, 8),
+        lambda: _kernels.normals(x, table, core, table[:255], 0, 0, 0, 0, 0, 0, 1, 8),
+        lambda: _kernels.normals(x, table, core, table, 0, 0, 0, 0, 0, 0, 3, 8),
+        lambda: _kernels.normals(x, table, core, table, 0, 0, 0, 0, 0, 0, -1, 8),
+        lambda: _kernels.normals(x, table, core, table, 0, 0, 0, 0, 0, 0, 0, 8),
+        lambda: _kernels.normals(x, table, core, table, 0, 0, 0, 0, 0, 0, 1, 2),
         lambda: _kernels.draw_groups(labels, x, x[:3], 0, 0, 0, 0, 0, 0, 4, 1.0, 0.5, 8),
         lambda: _kernels.draw_groups(labels[:3], x, x, 0, 0, 0, 0, 0, 0, 4, 1.0, 0.5, 8),
         lambda: _kernels.draw_groups(labels, x, x, 0, 0, 0, 0, 0, 0, 0, 1.0, 0.5, 8),
@@ -497,9 +496,9 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
         lambda: _kernels.mend_groups(x.copy(), x.copy(), labels, x, x, one, 1.0, 1.0, 3),
         lambda: _kernels.sums(x, one, 8),
         lambda: _kernels.sums(x, None, 5),
-        lambda: _kernels.step_sums(x, one, 8),
-        lambda: _kernels.step_sums(x, x, 5),
-        lambda: _kernels.step_sums(bits[:17], bits[:17], 8),  # type: ignore[arg-type]
+        lambda: _kernels.step_norms(x, one, 8),
+        lambda: _kernels.step_norms(x, x, 5),
+        lambda: _kernels.step_norms(bits[:17], bits[:17], 8),  # type: ignore[arg-type]
         lambda: _kernels.words(np.zeros(7, np.uint8), *at, 1, 0, 0),
         lambda: _kernels.words(np.zeros(8, np.uint64), *at, 3, 0, 2),
         lambda: _kernels.words(np.zeros(8, np.uint64), *at, 0, 0, 2),

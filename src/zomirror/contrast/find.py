@@ -35,13 +35,14 @@ from zomirror.errors import (
 )
 from zomirror.features.vector import Place
 from zomirror.methods.group_memory import GroupMemory
+from zomirror.numerics.random import fingerprint
 from zomirror.parallel import Workers, spread
 from zomirror.result import Status
 from zomirror.runs.directory import RunDirectory
 from zomirror.runs.group import RunGroup
 from zomirror.runs.inspection import inspect
 
-REVISIONS = {"explain": 7, "attack": 8}
+REVISIONS = {"explain": 1, "attack": 1}
 """Of each search, raised whenever it asks other points for the same scores: stored scores cannot be replayed then."""
 _SEARCHES = {"explain": explain_search.search, "attack": attack_search.search}
 _RESUMABLE = (Status.INTERRUPTED, Status.MAX_SENT)
@@ -174,7 +175,7 @@ def decided(options: Options, classifier: Classifier) -> dict[str, Any]:
     """What decides a search beside its input and its seed; of the model only the kind of its adapter."""
     steps = GroupMemory.revision if options.method is None else getattr(options.method, "revision", 0)
     revisions = [TRAJECTORY, REVISIONS[options.task], steps]
-    return options.record() | {"search_revision": revisions, "model": type(classifier).__name__}
+    return options.record() | {"search_revision": revisions, "draws": fingerprint(), "model": type(classifier).__name__}
 
 
 def _save(run: RunDirectory, outcome: Outcome) -> None:

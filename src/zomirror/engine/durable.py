@@ -26,7 +26,7 @@ from zomirror.runs.folder import Folder, check_path
 PathLike = str | os.PathLike[str]
 T = TypeVar("T")
 
-TRAJECTORY = 2
+TRAJECTORY = 1
 """Raised whenever the same values lead a method to other points: then recorded values cannot be replayed. A change of
 one method alone raises its own `revision` instead."""
 

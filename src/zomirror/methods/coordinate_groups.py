@@ -6,16 +6,15 @@ They are drawn, added to points, summed and mended by compiled loops where there
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.methods.directions import Key, draws_at, generator
 from zomirror.methods.query import scattered
 from zomirror.numerics import kernels
 from zomirror.numerics.arrays import Array, Indices, Values, dot
+from zomirror.numerics.random import DRAWS, Draws, Key, counter_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,37 +62,19 @@ class Groups:
 
 def drawn(x: Array, k: int, share: float, rest: float, key: Key, t: int) -> tuple[NDArray[np.intp], Array]:
     """Labels of k random groups of about one size; moves sigma_i sqrt(share |x_i| + rest), sigma_i if share is 0."""
-    if kernels.compiled is not None and kernels.suited(x) and _draws_like_numpy(kernels.compiled):
-        return _drawn_compiled(kernels.compiled, x, k, share, rest, key, t)
-    draw = generator(key, t)
-    labels = draw.permutation(x.size) % k
-    moves = 1 - 2 * draw.integers(2, size=x.size, dtype=np.int8).astype(x.dtype)
+    if kernels.compiled is not None and kernels.suited(x):  # which needs integers of 128 bits, so intp has 64
+        labels, moves = np.empty(x.size, np.intp), np.empty_like(x)
+        kernels.compiled.draw_groups(labels, moves, x, *key, *counter_of(t, DRAWS), k, share, rest, x.itemsize)
+        return labels, moves
+    draws = Draws.of(key, t)
+    labels = draws.permutation(x.size) % k
+    moves = draws.signs(x.size).astype(x.dtype)
     if share:
         size = np.abs(x)
         size *= share
         size += rest
         moves *= np.sqrt(size, out=size)
     return labels, moves
-
-
-def _drawn_compiled(
-    compiled: ModuleType, x: Array, k: int, share: float, rest: float, key: Key, t: int
-) -> tuple[NDArray[np.intp], Array]:
-    labels, moves = np.empty(x.size, np.intp), np.empty_like(x)
-    compiled.draw_groups(labels, moves, x, *key, *draws_at(t), k, share, rest, x.itemsize)
-    return labels, moves
-
-
-@cache
-def _draws_like_numpy(compiled: ModuleType) -> bool:
-    """Whether this numpy draws as the compiled loops do: it does not promise that its generators never change."""
-    if np.intp(0).itemsize != 8:
-        return False
-    x, key, t = np.zeros(37), (1, 2), 3
-    draw = generator(key, t)
-    order, bits = draw.permutation(x.size), draw.integers(2, size=x.size, dtype=np.int8)
-    labels, moves = _drawn_compiled(compiled, x, x.size, 0.0, 0.0, key, t)
-    return bool((labels == order).all() and (moves == 1 - 2 * bits).all())
 
 
 def mended(groups: Groups, y: Values, w: Array, theta: float, gain: float = 1.0) -> tuple[Array, Array, float]:

@@ -12,13 +12,13 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from zomirror.methods.directions import Key
 from zomirror.methods.estimator import Correctable, Estimator, Learned, Slopes
 from zomirror.methods.mirror import MirrorMap
 from zomirror.methods.query import Query
 from zomirror.methods.step import Halvable, StepRule
-from zomirror.numerics.arrays import Array, Values, keep, norm2
+from zomirror.numerics.arrays import Array, Values, norm2
 from zomirror.numerics.frozen import changed
+from zomirror.numerics.random import Key
 from zomirror.problem import Problem
 
 
@@ -165,7 +165,6 @@ class MirrorDescent:
             eta = self.step.eta(pace, g)
             x_next = self.mirror.step(x, g, eta, problem.penalty, problem.box)
             x_next.flags.writeable = False
-            keep(x, x_next)
             pace = self.step.advance(pace, self.mirror, x, x_next, eta)
             stationarity = eta * norm2(x, x_next)
         return changed(state, t=t, x=x_next, memory=memory, pace=pace, last=Measured(x, f, eta, stationarity))

@@ -15,10 +15,11 @@ import numpy as np
 
 from zomirror.checks import positive, positive_integer
 from zomirror.errors import ArgumentError
-from zomirror.methods.directions import Directions, Key, rademacher
+from zomirror.methods.directions import Directions, rademacher
 from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Segment, Stream
 from zomirror.numerics.arrays import Array, Indices, Values
 from zomirror.numerics.elementary import log
+from zomirror.numerics.random import Key
 from zomirror.problem import Problem
 
 Memory = Any
@@ -116,9 +117,9 @@ class EntropyRadius:
         return math.sqrt(2 * math.e * (2 * _ln(max(d, 3)) - 1) / batch_size) / d
 
 
-@lru_cache
+@lru_cache(maxsize=16)
 def _ln(d: int) -> float:
-    """ln d, with the same bits on every machine."""
+    """ln d, with the same bits on every machine; the last 16 dimensions are remembered."""
     return float(log(np.array([float(d)]))[0])
 
 

@@ -30,13 +30,13 @@ import numpy as np
 from zomirror.checks import nonnegative, positive, positive_integer
 from zomirror.errors import ArgumentError
 from zomirror.methods.coordinate_groups import Groups, drawn, mended
-from zomirror.methods.directions import Key
 from zomirror.methods.estimator import Estimate, Slopes
 from zomirror.methods.noise import EXACT, PROBE, REACH, STEP, balanced, choice, looked_again, scatter, shown
 from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Segment
 from zomirror.numerics.arrays import Array, Values, norm1
 from zomirror.numerics.elementary import REALS
 from zomirror.numerics.frozen import changed
+from zomirror.numerics.random import Key
 from zomirror.problem import Problem
 
 

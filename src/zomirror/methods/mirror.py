@@ -15,7 +15,7 @@ import numpy as np
 from zomirror.checks import positive
 from zomirror.errors import ArgumentError
 from zomirror.numerics import kernels
-from zomirror.numerics.arrays import Array, norm1, norm2
+from zomirror.numerics.arrays import Array, norm2, step_norms
 from zomirror.numerics.entropy import Equation, entropy_step
 from zomirror.problem import Box, ElasticNet
 
@@ -68,7 +68,8 @@ class Entropy:
 
     def movement(self, x: Array, y: Array) -> float:
         """|y - x|_1 / (max(|x|_1, |y|_1) + width)."""
-        return norm1(x, y) / (max(norm1(x), norm1(y)) + self.width)
+        of_x, of_y, between = step_norms(x, y)
+        return between / (max(of_x, of_y) + self.width)
 
     def check(self, h: ElasticNet, box: Box) -> None:
         """Every elastic net and every box will do."""

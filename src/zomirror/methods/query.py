@@ -8,20 +8,19 @@ make its own rows, and the answer does not depend on who made which.
 from __future__ import annotations
 
 import struct
-import threading
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.errors import ArgumentError
-from zomirror.methods.directions import Columns, Directions, Key, Rademacher
+from zomirror.methods.directions import Bits, Columns, Directions, Rademacher
 from zomirror.numerics import kernels
 from zomirror.numerics.arrays import Array, Indices, Values, product
+from zomirror.numerics.random import Key
 from zomirror.problem import Box
 
 MAX_BLOCK_BYTES = 1 << 26
@@ -32,6 +31,22 @@ PATCH_BYTES = 1 << 21
 STRIP = 255 << 8
 """How many columns, where a row is larger than that: an odd multiple of 256, as directions.py likes it."""
 MAX_BLOCK_ROWS = 1 << 20  # no more than one record of a journal holds, so that a killed run has a block whole or not
+
+
+class DrawnBits:
+    """The random bits of one batch, from the making of its points to their weighted sum: a cache of one value.
+
+    At most PART_BYTES (directions.py), and gone with the batch. An array that is put here is never written again, so
+    neither another thread nor a run inside the function can change it. Copies and pickles are empty.
+    """
+
+    __slots__ = ("bits",)
+
+    def __init__(self) -> None:
+        self.bits: Bits | None = None
+
+    def __reduce__(self) -> tuple[type[DrawnBits], tuple[()]]:
+        return DrawnBits, ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +61,7 @@ class Stream:
     dtype: np.dtype[Any]
     free: Indices | None = None
     max_block_bytes: int = MAX_BLOCK_BYTES
+    drawn: DrawnBits = field(default_factory=DrawnBits, init=False, repr=False)
 
     @property
     def width(self) -> int:
@@ -68,12 +84,17 @@ class Stream:
         if self.free is not None:
             self._add_free(base, radius, start, out)
         elif (signs := self._compiled) is not None and kernels.suited(out, base):
-            signs.add(out, base, self.key, self.t, start, radius)
+            self._add_signs(signs, base, radius, start, out)
         elif out.nbytes <= PATCH_BYTES:
             self.directions.fill(out, self.key, self.t, start, radius)
             out += base
         else:
             self._add_patches(base, radius, start, out)
+
+    def _add_signs(self, signs: Rademacher, base: Array, radius: float, start: int, out: Array) -> None:
+        bits = signs.add(out, base, self.key, self.t, start, radius)
+        if bits is not None and len(out) == self.count:
+            self.drawn.bits = bits
 
     def _add_patches(self, base: Array, radius: float, start: int, out: Array) -> None:
         strip = self._strip
@@ -88,9 +109,9 @@ class Stream:
         if self.width:
             home = base[self.free]
             for low, high in self._patches(len(out), self.width):
-                moved = _scratch(high - low, self.width, self.dtype)
+                moved = np.empty((high - low, self.width), self.dtype)
                 if (signs := self._compiled) is not None and kernels.suited(moved, home):
-                    signs.add(moved, home, self.key, self.t, start + low, radius)
+                    self._add_signs(signs, home, radius, start + low, moved)
                 else:
                     self._fill(moved, start + low, radius, 0)
                     moved += home
@@ -102,12 +123,13 @@ class Stream:
             raise ArgumentError(f"expected {self.count} weights, one a direction, got shape {weights.shape}")
         scaled, size = weights.astype(self.dtype), self.count * self.width * self.dtype.itemsize
         whole = 0 < size <= self.max_block_bytes and self.count <= MAX_BLOCK_ROWS
-        if (signs := self._compiled) is not None and whole and self.width <= STRIP:
+        bits = self.drawn.bits
+        if (signs := self._compiled) is not None and whole and (self.width <= STRIP or bits is not None):
             total = np.zeros(self.width, self.dtype)
-            signs.accumulate(total, scaled, self.key, self.t, 0, 0, self.width)
+            signs.accumulate(total, scaled, self.key, self.t, 0, 0, self.width, bits)
             return self.scatter(total)
         if whole and size <= PATCH_BYTES:
-            rows = _scratch(self.count, self.width, self.dtype)
+            rows = np.empty((self.count, self.width), self.dtype)
             self.directions.fill(rows, self.key, self.t, 0, 1.0)
             return self.scatter(product(scaled, rows))
         total, strip = np.zeros(self.width, self.dtype), self._strip
@@ -135,12 +157,12 @@ class Stream:
         for low, high in self._patches(stop - start, width):
             # What was summed so far is one more row, of weight one: so the sum has one order, however it is cut.
             carried = 0 if sums is None else 1
-            rows = _scratch(carried + high - low, width, self.dtype)
+            rows = np.empty((carried + high - low, width), self.dtype)
             self._fill(rows[carried:], start + low, 1.0, first)
             part = weights[start + low : start + high]
             if sums is not None:
                 rows[0] = sums
-                part = np.concatenate((_ONE.astype(self.dtype), part))
+                part = np.concatenate((np.ones(1, self.dtype), part))
             sums = product(part, rows)
         return np.zeros(width, self.dtype) if sums is None else sums
 
@@ -162,7 +184,7 @@ class Stream:
     @property
     def _strip(self) -> int:
         """How many columns are made at a time: all, unless a row is larger than the cache and can be made in parts."""
-        large = self.width * self.dtype.itemsize > PATCH_BYTES and _in_columns(type(self.directions))
+        large = self.width * self.dtype.itemsize > PATCH_BYTES and isinstance(self.directions, Columns)
         return STRIP if large else max(1, self.width)
 
     def _patches(self, rows: int, width: int) -> Sequence[tuple[int, int]]:
@@ -288,23 +310,3 @@ def blocks(count: int, width: int, dtype: np.dtype[Any], max_bytes: int) -> Sequ
     if 0 < count <= step:
         return ((0, count),)
     return [(start, min(start + step, count)) for start in range(0, count, step)]
-
-
-@lru_cache
-def _in_columns(directions: type[Directions]) -> bool:
-    """Whether parts of a row can be made; asking a protocol takes as long as making thousands of coordinates."""
-    return issubclass(directions, Columns)
-
-
-_thread = threading.local()
-_ONE = np.ones(1)
-
-
-def _scratch(rows: int, width: int, dtype: np.dtype[Any]) -> Array:
-    """An uninitialised block that the next call in this thread reuses: fresh pages cost more than filling them."""
-    need = rows * width * dtype.itemsize
-    buffer = getattr(_thread, "buffer", None)
-    if buffer is None or buffer.size < need or buffer.size > 4 * need + 4 * PATCH_BYTES:
-        buffer = _thread.buffer = np.empty(need, np.uint8)
-    block: Array = buffer[:need].view(dtype).reshape(rows, width)
-    return block

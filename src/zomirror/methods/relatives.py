@@ -14,11 +14,12 @@ import numpy as np
 from zomirror.checks import positive
 from zomirror.errors import ArgumentError
 from zomirror.methods.descent import Measured, State
-from zomirror.methods.directions import Directions, Key, rademacher
+from zomirror.methods.directions import Directions, rademacher
 from zomirror.methods.estimator import Estimator
 from zomirror.methods.mirror import MirrorMap
 from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Segment, Stream
 from zomirror.numerics.arrays import Array, Values, norm2
+from zomirror.numerics.random import Key
 from zomirror.problem import ElasticNet, Problem
 
 

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from zomirror.methods.descent import BestPoint, State
-from zomirror.methods.directions import Key, generator
 from zomirror.methods.query import Query
 from zomirror.methods.survey import WAIT, Surveyed
 from zomirror.numerics.arrays import Array, Values
 from zomirror.numerics.frozen import changed
+from zomirror.numerics.random import Draws, Key
 from zomirror.problem import Problem
 
 FALL, FULL_FALL = 0.02, 0.1
@@ -201,7 +201,7 @@ class Restarted:
         best = self.surveyed.kept(state)
         point: Array = (state.x if best is None else best.x).copy()
         on = np.flatnonzero(point)
-        point[generator(state.key, state.t + HALVES).permutation(on)[: (on.size + 1) // 2]] = 0
+        point[on[Draws.of(state.key, state.t + HALVES).permutation(on.size)[: (on.size + 1) // 2]]] = 0
         point = state.problem.box.project(point)
         point.flags.writeable = False
         return point

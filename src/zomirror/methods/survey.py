@@ -25,7 +25,6 @@ from zomirror.checks import positive_integer
 from zomirror.errors import ArgumentError
 from zomirror.methods.averaging import Stretch
 from zomirror.methods.descent import BestPoint, Measured, MirrorDescent, State
-from zomirror.methods.directions import Key
 from zomirror.methods.estimator import Learned, Slopes
 from zomirror.methods.group_memory import GroupMemory
 from zomirror.methods.quasi_newton import SMALL, Refinement, aimed, begun
@@ -33,6 +32,7 @@ from zomirror.methods.query import Query, Segment, scattered
 from zomirror.methods.step import Halvable
 from zomirror.numerics.arrays import Array, Values
 from zomirror.numerics.frozen import changed
+from zomirror.numerics.random import Key
 from zomirror.problem import Problem
 
 SHARE, NOISY_SHARE = 0.25, 0.75

@@ -491,8 +491,8 @@ typedef float four_floats __attribute__((vector_size(16), aligned(4), may_alias)
     }
 BOTH(SUMS)
 
-/* The words of a generator, cut into halves, as numpy's take them: the lower half first. They are made some counters
-   ahead. */
+/* The words of a generator, whole or cut into halves, of which the lower one comes first (random.py). They are made
+   AHEAD words at a time. */
 #define AHEAD 64
 typedef struct {
     uint64_t key[2];
@@ -516,9 +516,19 @@ static inline uint32_t half(Draws *draws)
     return (uint32_t)(draws->words[at / 2] >> at % 2 * 32);
 }
 
-/* Labels 0 .. groups - 1 of n coordinates, by a permutation that is numpy's: the lower bits of a half are taken until
-   they are small enough. A half that is not swaps an entry with itself, as no processor foresees which ones are; and
-   the remainder of a division is what two products leave (Lemire, Kaser and Kurz, 2019). */
+/* A whole word; no odd half may be left. */
+static inline uint64_t word(Draws *draws)
+{
+    if (draws->halves == 0)
+        more_halves(draws);
+    const int at = AHEAD - draws->halves / 2;
+    draws->halves -= 2;
+    return draws->words[at];
+}
+
+/* Labels 0 .. groups - 1 of n coordinates: the permutation of random.py, modulo groups. The low bits of a half name
+   the partner of entry i and are rejected above i. A rejected half swaps an entry with itself, which costs less than
+   a branch that is mispredicted. The remainder is computed by two products (Lemire, Kaser and Kurz, 2019). */
 static void draw_labels(int64_t *restrict labels, Py_ssize_t n, uint32_t groups, Draws *restrict draws)
 {
     for (Py_ssize_t i = 0; i < n; i++)
@@ -540,8 +550,8 @@ static void draw_labels(int64_t *restrict labels, Py_ssize_t n, uint32_t groups,
         labels[k] = (int64_t)(((unsigned __int128)(inverse * (uint64_t)labels[k]) * groups) >> 64);
 }
 
-/* How far each coordinate moves: a sign times the root of share |x| + rest, or the sign alone where share is 0. The
-   signs are the highest bits of bytes, as numpy's integers below 2 are. */
+/* How far each coordinate moves: a sign times sqrt(share |x| + rest), or the sign alone where share is 0. The signs
+   are the highest bits of bytes, as in random.py. */
 #define DRAW_MOVES(T, ABS, SQRT)                                                                                       \
     WIDE static void root_moves_##T(T *restrict moves, const T *restrict x, Py_ssize_t n, double share, double rest)   \
     {                                                                                                                  \
@@ -576,6 +586,52 @@ static void draw_labels(int64_t *restrict labels, Py_ssize_t n, uint32_t groups,
     }
 DRAW_MOVES(float, fabsf, sqrtf)
 DRAW_MOVES(double, fabs, sqrt)
+
+/* Standard normal numbers by the ziggurat of normal.py, which has the tables: the low 8 bits of a word are the layer,
+   bit 8 is the sign, and the PLACES bits above are the place in the layer. */
+#define NORMALS(T, WORD, NEXT, PLACES)                                                                                 \
+    static inline T unit_##T(Draws *draws)                                                                             \
+    {                                                                                                                  \
+        return (T)(NEXT(draws) >> (8 * sizeof(WORD) - PLACES - 1)) * ((T)0.5 / ((WORD)1 << PLACES));                   \
+    }                                                                                                                  \
+                                                                                                                       \
+    static inline T exponential_##T(Draws *draws)                                                                      \
+    {                                                                                                                  \
+        return (T)-log_double(1 - (double)unit_##T(draws));                                                            \
+    }                                                                                                                  \
+                                                                                                                       \
+    static T beyond_##T(Draws *draws)                                                                                  \
+    {                                                                                                                  \
+        for (;;) {                                                                                                     \
+            const T x = exponential_##T(draws) * (T)0.27366123732975827, y = exponential_##T(draws);                   \
+            if (y + y > x * x)                                                                                         \
+                return (T)3.6541528853610088 + x;                                                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void normals_##T(T *restrict out, Py_ssize_t n, const T *restrict width, const WORD *restrict core,         \
+                            const T *restrict height, Draws *restrict draws)                                           \
+    {                                                                                                                  \
+        for (Py_ssize_t i = 0; i < n;) {                                                                               \
+            const WORD drawn = NEXT(draws), place = drawn >> 9 & (((WORD)1 << PLACES) - 1);                            \
+            const int layer = drawn & 255;                                                                             \
+            WORD negative = drawn >> 8 & 1;                                                                            \
+            T x = (T)place * width[layer];                                                                             \
+            if (place >= core[layer]) {                                                                                \
+                if (layer == 0) {                                                                                      \
+                    x = beyond_##T(draws);                                                                             \
+                    negative = drawn >> 17 & 1;                                                                        \
+                } else {                                                                                               \
+                    const T at = (height[layer - 1] - height[layer]) * unit_##T(draws) + height[layer];                \
+                    if (!(at < expm1_double(-0.5 * x * x) + 1))                                                        \
+                        continue;                                                                                      \
+                }                                                                                                      \
+            }                                                                                                          \
+            out[i++] = negative ? -x : x;                                                                              \
+        }                                                                                                              \
+    }
+NORMALS(float, uint32_t, half, 23)
+NORMALS(double, uint64_t, word, 52)
 
 /* From here on it is Python's affair. */
 
@@ -688,6 +744,30 @@ static PyObject *draw_groups(PyObject *self, PyObject *args)
     return done(&given, 3, fits);
 }
 
+static PyObject *normals(PyObject *self, PyObject *args)
+{
+    Given given;
+    unsigned long long key[2], after[4];
+    Py_ssize_t rows;
+    int size;
+    if (!PyArg_ParseTuple(args, "w*y*y*y*KKKKKKni", OF(0), OF(1), OF(2), OF(3), KEY_AND_COUNTER, &rows, &size))
+        return NULL;
+    int fits = alike(&given, 1, size) && rows >= 0 && (rows ? given.n % rows == 0 : given.n == 0);
+    for (int i = 1; i < 4; i++)
+        fits = fits && LEN(i) == 256 * size;
+    if (fits && rows) {
+        const Py_ssize_t d = given.n / rows;
+        char *row = AT(0);
+        Py_BEGIN_ALLOW_THREADS;
+        for (Py_ssize_t i = 0; i < rows; i++, row += d * size, after[1]++) {
+            Draws draws = {{key[0], key[1]}, {{after[0], after[1], after[2], after[3]}}, {0}, 0};
+            CALL(normals, (void *)row, d, AT(1), AT(2), AT(3), &draws);
+        }
+        Py_END_ALLOW_THREADS;
+    }
+    return done(&given, 4, fits);
+}
+
 static PyObject *add_groups(PyObject *self, PyObject *args)
 {
     Given given;
@@ -794,25 +874,26 @@ static PyObject *sums(PyObject *self, PyObject *args)
     return Py_BuildValue("(dd)", of[0], of[1]);
 }
 
-static PyObject *step_sums(PyObject *self, PyObject *args)
+static PyObject *step_norms(PyObject *self, PyObject *args)
 {
     Given given;
-    double of[4] = {0, 0, 0, 0};
+    double of[6] = {0, 0, 0, 0, 0, 0};
     int size;
     if (!PyArg_ParseTuple(args, "y*y*i", OF(0), OF(1), &size))
         return NULL;
     const int fits = alike(&given, 2, size);
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
-        CALL(sums, of, AT(1), NULL, given.n);
-        CALL(sums, of + 2, AT(0), AT(1), given.n);
+        CALL(sums, of, AT(0), NULL, given.n);
+        CALL(sums, of + 2, AT(1), NULL, given.n);
+        CALL(sums, of + 4, AT(0), AT(1), given.n);
         Py_END_ALLOW_THREADS;
     }
     PyObject *none = done(&given, 2, fits);
     if (none == NULL)
         return NULL;
     Py_DECREF(none);
-    return Py_BuildValue("(dd)(dd)", of[0], of[1], of[2], of[3]);
+    return Py_BuildValue("(ddd)", of[0], of[2], of[4]);
 }
 
 static PyObject *words(PyObject *self, PyObject *args)
@@ -842,19 +923,21 @@ static PyMethodDef methods[] = {
     {"sum_signs", sum_signs, METH_VARARGS, "sum_signs(total, weights, bits, itemsize)"},
     {"draw_groups", draw_groups, METH_VARARGS,
      "draw_groups(labels, moves, x, key0, key1, counter0, ..., counter3, groups, share, rest, itemsize)"},
+    {"normals", normals, METH_VARARGS,
+     "normals(out, width, core, height, key0, key1, counter0, ..., counter3, rows, itemsize)"},
     {"add_groups", add_groups, METH_VARARGS, "add_groups(out, base, labels, moves, free, radius, start, itemsize)"},
     {"mend_groups", mend_groups, METH_VARARGS,
      "mend_groups(g, after, labels, u, w, y, theta, gain, itemsize) -> how far w was borne out"},
     {"entropy_step", entropy_step, METH_VARARGS,
      "entropy_step(y, x, g, lower, upper, inverse, eta, a, b, top, itemsize)"},
     {"sums", sums, METH_VARARGS, "sums(x, y, itemsize) -> |x - y|_1, |x - y|_2^2; of x alone if y is None"},
-    {"step_sums", step_sums, METH_VARARGS, "step_sums(x, y, itemsize) -> sums(y, None), sums(x, y)"},
+    {"step_norms", step_norms, METH_VARARGS, "step_norms(x, y, itemsize) -> |x|_1, |y|_1, |x - y|_1"},
     {NULL, NULL, 0, NULL},
 };
 
 static int prepare(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "REVISION", 5);
+    return PyModule_AddIntConstant(module, "REVISION", 6);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};

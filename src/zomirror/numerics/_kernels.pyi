@@ -1,6 +1,6 @@
 """The compiled loops of _kernels.c; arrays are contiguous and of one float type, `itemsize` its size."""
 
-from numpy import uint8, uint64
+from numpy import uint8, uint32, uint64
 from numpy.typing import NDArray
 
 from zomirror.numerics.arrays import Array, Indices, Values
@@ -52,6 +52,21 @@ def draw_groups(
     itemsize: int,
     /,
 ) -> None: ...
+def normals(
+    out: Array,
+    width: Array,
+    core: NDArray[uint32] | NDArray[uint64],
+    height: Array,
+    key0: int,
+    key1: int,
+    c0: int,
+    c1: int,
+    c2: int,
+    c3: int,
+    rows: int,
+    itemsize: int,
+    /,
+) -> None: ...
 def add_groups(
     out: Array,
     base: Array,
@@ -90,4 +105,4 @@ def entropy_step(
     /,
 ) -> None: ...
 def sums(x: Array, y: Array | None, itemsize: int, /) -> tuple[float, float]: ...
-def step_sums(x: Array, y: Array, itemsize: int, /) -> tuple[tuple[float, float], tuple[float, float]]: ...
+def step_norms(x: Array, y: Array, itemsize: int, /) -> tuple[float, float, float]: ...

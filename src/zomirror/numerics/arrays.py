@@ -24,9 +24,6 @@ Indices = NDArray[np.intp]
 COLUMNS = 1 << 13  # their part of the sum stays in the cache
 LANES = 16
 """Sums that are made side by side."""
-KEPT = 1 << 16
-"""The largest points whose sums are kept."""
-_kept: tuple[tuple[Array, Array | None, tuple[float, float]], ...] = ()
 
 
 def norm1(x: Array, y: Array | None = None) -> float:
@@ -42,41 +39,23 @@ def norm2(x: Array, y: Array | None = None) -> float:
 def sums(x: Array, y: Array | None = None) -> tuple[float, float]:
     """|x - y|_1 and |x - y|_2^2, or those of x alone, in float64; inf beyond its range.
 
-    Term i is added to sum i mod LANES, and then the sums are folded in halves: an order of its own, in numpy and
-    compiled.
+    Term i is added to partial sum i mod LANES, and then the partial sums are added in halves: the compiled loop has
+    the same order, so the bits are the same.
     """
-    for one, other, pair in _kept:
-        if one is x and other is y and not x.flags.writeable:
-            return pair
-    return _sums(x, y)
-
-
-def keep(x: Array, y: Array) -> None:
-    """Keep the sums of x, of y and of the two, which a step from x to y is asked for several times.
-
-    Both are read-only and stay as they are. Those of large points are not kept, as they would be kept alive for it.
-    """
-    global _kept  # put in its place whole, so that no thread sees half of it
-    if x.size <= KEPT:
-        of_y, between = _sums_of_step(x, y)
-        _kept = ((x, y, between), (x, None, sums(x)), (y, None, of_y))
-
-
-def _sums_of_step(x: Array, y: Array) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The sums of y and of the two: those of x are known, but for the first step."""
-    if kernels.compiled is not None and x.size == y.size and kernels.suited(x, y):
-        pairs: tuple[tuple[float, float], tuple[float, float]] = kernels.compiled.step_sums(x, y, x.itemsize)
-        return pairs
-    return _sums(y, None), _sums(x, y)
-
-
-def _sums(x: Array, y: Array | None) -> tuple[float, float]:
     if kernels.compiled is not None and (kernels.suited(x) if y is None else x.size == y.size and kernels.suited(x, y)):
         pair: tuple[float, float] = kernels.compiled.sums(x, y, x.itemsize)
         return pair
     with np.errstate(over="ignore", invalid="ignore"):
         terms = np.ravel(x).astype(np.float64) if y is None else np.subtract(x, y, dtype=np.float64).ravel()
         return _folded(np.abs(terms)), _folded(np.square(terms))
+
+
+def step_norms(x: Array, y: Array) -> tuple[float, float, float]:
+    """|x|_1, |y|_1 and |x - y|_1, in one compiled call where there is one."""
+    if kernels.compiled is not None and x.size == y.size and kernels.suited(x, y):
+        norms: tuple[float, float, float] = kernels.compiled.step_norms(x, y, x.itemsize)
+        return norms
+    return norm1(x), norm1(y), norm1(x, y)
 
 
 def dot(a: Values, b: Values) -> float:

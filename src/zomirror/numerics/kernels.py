@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 VARIABLE = "ZOMIRROR_KERNELS"
 """Set to 0 in the environment to do without them."""
-REVISION = 5
+REVISION = 6
 """Of the calls that this version makes; a library that was left behind by another one is not used."""
 
 

@@ -19,9 +19,10 @@ import numpy as np
 
 from zomirror.errors import ArgumentError
 from zomirror.methods.descent import MirrorDescent
-from zomirror.methods.directions import Key, Rademacher
+from zomirror.methods.directions import Rademacher
 from zomirror.methods.estimator import TwoPoint
 from zomirror.numerics.arrays import Array
+from zomirror.numerics.random import Key
 from zomirror.paper.grid import Task
 from zomirror.paper.images import Network, network
 from zomirror.paper.outcome import Outcome, steps
@@ -188,9 +189,9 @@ class Replayed:
         """The rows of iteration t from `start` on; the key is not used."""
         rows, d = out.shape
         words, half = divmod((t * self.count + start) * d, 2)
-        draw = np.random.Generator(np.random.PCG64(self.seed).advance(words))
-        bits = draw.integers(0, 2, half + rows * d)[half:].reshape(rows, d)
-        out[:] = out.dtype.type(scale) * (2 * bits - 1)
+        raw = np.random.PCG64(self.seed).advance(words).random_raw(-(-(half + rows * d) // 2))
+        halves = raw.astype("<u8", copy=False).view("<u4")[half : half + rows * d].reshape(rows, d)
+        out[:] = out.dtype.type(scale) * (2 * (halves >> 31).astype(np.int8) - 1)
 
 
 def replayed(method: MirrorDescent, seed: int) -> MirrorDescent:

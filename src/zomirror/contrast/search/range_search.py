@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.numerics.arrays import Array, Indices
+from zomirror.numerics.random import FAR_POINTS, Draws, key_of
 from zomirror.problem import Box
 
 Vector = NDArray[np.float64]
@@ -35,13 +36,13 @@ OPEN = 4.0
 
 def reach(best: Candidate, goal: Goal, box: Box, allowed: int, seed: int) -> Asking:
     """A valid point, or the one that came nearest when `allowed` more queries have found none."""
-    random = np.random.Generator(np.random.Philox(key=[seed, 0]))
+    draws = Draws.of(key_of(seed), 0, FAR_POINTS)
     low, high = _ends(best.w, box)
     free = np.flatnonzero(low < high)
     left, at = allowed, best
     while left > 0 and not best.valid:
         count = max(1, min(free.size, int(SHARE * left) // 2))
-        features = free if count == free.size else np.sort(random.choice(free, count, replace=False))
+        features = free if count == free.size else np.sort(free[draws.sample(free.size, count)])
         places = PLACES if features.size * PLACES <= SHARE * left else 2
         points, owners = _along(at.w, features, low, high, places)
         points, owners = points[:left], owners[:left]
@@ -54,7 +55,7 @@ def reach(best: Candidate, goal: Goal, box: Box, allowed: int, seed: int) -> Ask
         if nearest.better_than(at):
             at = nearest
         elif left > 0:
-            points = _scattered(best.w, free, low, high, random)[:left]
+            points = _scattered(best.w, free, low, high, draws)[:left]
             left -= len(points)
             at = _nearest([goal.candidate(w, float(m)) for w, m in zip(points, (yield points), strict=True)])
         best = at if at.better_than(best) else best
@@ -100,13 +101,13 @@ def _joint(at: Candidate, seen: list[Candidate], owners: Indices) -> list[Array]
     return points
 
 
-def _scattered(w: Array, free: Indices, low: Vector, high: Vector, random: np.random.Generator) -> list[Array]:
+def _scattered(w: Array, free: Indices, low: Vector, high: Vector, draws: Draws) -> list[Array]:
     """Random points: some features of each anywhere in their range or at an end of it, the others at 0."""
     points = []
     for _ in range(RANDOM):
-        part = np.clip(1.5 * random.random(free.size) - 0.25, 0.0, 1.0)
+        part = np.clip(1.5 * draws.uniform(free.size) - 0.25, 0.0, 1.0)
         there = (low[free] + part * (high - low)[free]).astype(w.dtype)
         point = w.copy()
-        point[free] = np.where(random.random(free.size) < random.random(), there, np.clip(0.0, low[free], high[free]))
+        point[free] = np.where(draws.uniform(free.size) < draws.uniform(1), there, np.clip(0.0, low[free], high[free]))
         points.append(point)
     return points

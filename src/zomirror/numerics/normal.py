@@ -1,0 +1,161 @@
+"""Standard normal numbers from random words, by the ziggurat method (Marsaglia and Tsang, 2000).
+
+The area under exp(-x^2/2), x >= 0, is cut into 256 layers of equal area. A word names a layer, a sign and a place in
+the layer. Places below the edge of the next layer are under the curve (98.5 % of words); further words decide the rest.
+
+These are the layers and the order of the words of numpy's Generator.standard_normal, with exp and log of our own
+(elementary.py): _kernels.c draws the same bits, and so does every machine and every numpy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zomirror.numerics.arrays import Array
+from zomirror.numerics.elementary import expm1, log
+
+LAST = 3.6541528853610088
+"""Where the tail begins: the largest edge."""
+INVERSE = 0.27366123732975827
+"""1 / LAST."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The ziggurat in one float type; a word has 8 bits for the layer, 1 for the sign, and then those of the place."""
+
+    places: NDArray[Any]
+    """The mask of a place, as a word."""
+    width: Array
+    """The edge of each layer over the number of places."""
+    core: NDArray[Any]
+    """Places below this are under the curve."""
+    height: Array
+    """exp(-x^2/2) at each edge; 1 for layer 0, whose edge is beyond the tail's beginning."""
+    unused: NDArray[Any]
+    """The low bits of a word that a uniform number leaves out."""
+    unit: Array
+    """The spacing of uniform numbers."""
+
+
+def _layers(dtype: type[np.floating[Any]], word: type[np.unsignedinteger[Any]], bits: int) -> Layers:
+    edges = np.array(EDGES.split(), np.float64)
+    below = np.concatenate(([LAST, 0.0], edges[1:-1]))
+    height = expm1(-0.5 * edges * edges) + 1
+    height[0] = 1
+    unused = 8 * np.dtype(word).itemsize - bits - 1
+    return Layers(
+        places=np.array((1 << bits) - 1, word),
+        width=(edges * 2.0**-bits).astype(dtype),
+        core=np.rint(below / edges * 2.0**bits).astype(word),
+        height=height.astype(dtype),
+        unused=np.array(unused, word),
+        unit=np.array(2.0 ** -(bits + 1), dtype),
+    )
+
+
+def normals(words: NDArray[Any], layers: Layers) -> Array:
+    """The standard normal numbers that these words give, in their order: nearly one a word."""
+    dtype, word = layers.width.dtype, words.dtype.type
+    layer, place = (words & word(255)).astype(np.intp), (words >> word(9)) & layers.places
+    x: Array = place.astype(dtype) * layers.width[layer]
+    negative = (words >> word(8) & word(1)).astype(bool)
+    accepted, decided = np.ones(words.size, bool), 0
+    unsure = np.flatnonzero(place >= layers.core[layer])
+    for i, under in zip(unsure.tolist(), _under_curve(x, words, layer, unsure, layers).tolist(), strict=True):
+        if i < decided:
+            continue
+        end = i + 2
+        if layer[i] == 0:
+            x[i], end = _tail(words, i + 1, layers)
+            negative[i] = words[i] >> word(17) & word(1)
+        if end > words.size:  # no words are left to decide it
+            accepted[i:] = False
+            break
+        accepted[i], accepted[i + 1 : end], decided = under, False, end
+    return np.where(negative, -x, x)[accepted]
+
+
+def _under_curve(
+    x: Array, words: NDArray[Any], layer: NDArray[np.intp], unsure: NDArray[np.intp], layers: Layers
+) -> NDArray[np.bool_]:
+    """Whether a random height in the layer, drawn by the next word, is below exp(-x^2/2); always so in the tail."""
+    at, following = layer[unsure], words[np.minimum(unsure + 1, words.size - 1)]
+    low = layers.height[at]
+    height = (layers.height[at - 1] - low) * _uniform(following, layers) + low
+    place = x[unsure].astype(np.float64)
+    under: NDArray[np.bool_] = (height < expm1(-0.5 * place * place) + 1) | (at == 0)
+    return under
+
+
+def _tail(words: NDArray[Any], start: int, layers: Layers) -> tuple[Any, int]:
+    """A number beyond LAST, from pairs of exponential numbers, and the first word that it leaves."""
+    dtype = layers.width.dtype
+    for i in range(start, words.size - 1, 2):
+        beyond, other = (-log(1 - _uniform(words[i : i + 2], layers).astype(np.float64))).astype(dtype)
+        beyond *= dtype.type(INVERSE)
+        if other + other > beyond * beyond:
+            return dtype.type(LAST) + beyond, i + 2
+    return dtype.type(LAST), words.size + 1
+
+
+def _uniform(words: NDArray[Any], layers: Layers) -> Array:
+    """Numbers in [0, 1)."""
+    numbers: Array = (words >> layers.unused).astype(layers.unit.dtype) * layers.unit
+    return numbers
+
+
+EDGES = """
+3.910757959524912 0.21524189598488003 0.2861745917920715 0.33573751921442435 0.3751213328783798 0.40838913461199033
+0.4375184022078708 0.4636343367908815 0.4874439661392353 0.509423329602091 0.5299097206615574 0.5491517023271645
+0.5673382570538182 0.5846167661063788 0.6011046177559921 0.6168969900077509 0.6320722363860606 0.6466957148949931
+0.6608225742444191 0.6744998228372932 0.6877678927957878 0.7006618411068143 0.7132122851909752 0.7254461409099988
+0.7373872114342949 0.7490566620178146 0.7604734064301074 0.7716544242245675 0.7826150233072324 0.7933690588406226
+0.8039291169899705 0.8143066701352146 0.8245122087522915 0.8345553540863815 0.8444449549091533 0.8541891710081632
+0.8637955455533082 0.87327106808886 0.882622229585165 0.891855070732941 0.9009752244612214 0.9099879534967181
+0.9188981836495902 0.9277105334019996 0.9364293402865748 0.945058684468165 0.9536024098810856 0.9620641432230401
+0.970447311064224 0.9787551552942242 0.986990747099062 0.9951569996350904 1.0032566795446725 1.011292417439995
+1.0192667174654835 1.027181966035645 1.03504043983344 1.0428443131441483 1.0505956645909291 1.0582964833306743
+1.0659486747621219 1.0735540657924356 1.0811144097034033 1.0886313906539793 1.0961066278520208 1.103541679424639
+1.110938046013575 1.1182971741193444 1.1256204592155326 1.1329092486525332 1.1401648443681507 1.1473885054208484
+1.1545814503599272 1.161744859445611 1.1688798767308328 1.1759876120154515 1.1830691426826863 1.1901255154266914
+1.1971577478794408 1.2041668301443809 1.2111537262436987 1.218119375485481 1.2250646937565302 1.2319905747461355
+1.2388978911056867 1.2457874955486268 1.2526602218948968 1.2595168860637138 1.266358287018229 1.273185207665356
+1.2799984157138176 1.2867986644932434 1.2935866937369476 1.300363230330837 1.307128989030731 1.3138846731502203
+1.3206309752210559 1.3273685776279256 1.3340981532193599 1.3408203658964037 1.347535871180587 1.3542453167626347
+1.3609493430332826 1.3676485835974759 1.374343665773166 1.381035211075855 1.3877238356899757 1.3944101509281406
+1.4010947636792506 1.4077782768463984 1.4144612897754707 1.4211443986753085 1.4278281970302555 1.4345132760058918
+1.4412002248487237 1.4478896312805758 1.45458208188841 1.4612781625102753 1.4679784586180793 1.4746835556978553
+1.481394039628187 1.4881104970574472 1.4948335157804935 1.5015636851154637 1.5083015962813113 1.5150478427767144
+1.5218030207609978 1.528567729437712 1.5353425714415139 1.5421281532290017 1.5489250854741732 1.5557339834691761
+1.5625554675310445 1.5693901634151233 1.576238702735906 1.583101723396029 1.5899798700241905 1.5968737944227878
+1.6037841560260941 1.6107116223698297 1.617656869573015 1.624620582833034 1.6316034569348727 1.638606196775547
+1.6456295179047817 1.6526741470830553 1.659740822858182 1.666830296161665 1.6739433309261247 1.6810807047251735
+1.688243209437195 1.6954316519345614 1.702646854799923 1.7098896570713016 1.7171609150178229 1.7244615029480448
+1.7317923140529632 1.7391542612859117 1.7465482782817225 1.7539753203176716 1.7614363653189102 1.7689324149112684
+1.7764644955245228 1.7840336595494415 1.7916409865521625 1.7992875845497203 1.8069745913508208 1.8147031759662826
+1.8224745400938858 1.830289919682757 1.8381505865828067 1.8460578502851857 1.8540130597602023 1.8620176053996746
+1.8700729210712674 1.8781804862929965 1.8863418285367834 1.8945585256707052 1.9028322085504297 1.9111645637712535
+1.9195573365931882 1.9280123340526658 1.9365314282756947 1.9451165600086784 1.9537697423846467 1.962493064944363
+1.9712886979336592 1.9801588969004766 1.989106007617438 1.9981324713584196 2.0072408305605287 2.016433734906204
+2.025713947863854 2.035084353729619 2.0445479652175313 2.054107931650652 2.063767547811732 2.0735302635187427
+2.083399693998304 2.0933796311387916 2.1034740557148766 2.1136871506866526 2.1240233156895227 2.134487182846016
+2.145083634047888 2.1558178198767366 2.1666951803543077 2.1777214677402923 2.1889027716263603 2.200245546611276
+2.2117566428841604 2.22344334009251 2.235313384929921 2.247375032947389 2.259637095173787 2.2721089902283813
+2.284800802724492 2.2977233489028634 2.310888250601372 2.3243080188711325 2.3379961487965284 2.3519672273791445
+2.366237056717291 2.3808227951720857 2.3957431197819274 2.4110184139011195 2.4266709849371466 2.442725318200364
+2.459208374334705 2.476149939670523 2.4935830412710467 2.511544441626694 2.530075232159854 2.549221550324783
+2.5690354526818435 2.589575986708286 2.610910518488823 2.6331163936315822 2.656283037576743 2.6805146432857447
+2.705933656123062 2.7326853590440114 2.7609440052799865 2.7909211740019275 2.8228773968264433 2.857138730873225
+2.8941210536134125 2.934366867208888 2.9786032798818436 3.027837791769594 3.0835261320021434 3.147889289518001
+3.224575052047802 3.320244733839826 3.4492782985614316 3.654152885361009
+"""
+"""The edge of each layer: that of layer 0 is its area over its height. The last digits are those of numpy's table."""
+LAYERS = {
+    np.dtype(np.float32): _layers(np.float32, np.uint32, 23),
+    np.dtype(np.float64): _layers(np.float64, np.uint64, 52),
+}
