@@ -21,7 +21,13 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """`on_error` policy: send a failed block again, at most `times` times; every attempt counts as sent."""
+    """`on_error` policy: send a failed block again; every attempt counts as sent.
+
+    Parameters
+    ----------
+    times : int
+        How often a block is sent again at most.
+    """
 
     times: int
 
