@@ -628,7 +628,7 @@ def test_a_run_of_other_draws_is_refused_by_name(path: Path, monkeypatch: pytest
         run(Dying(sphere_function, {3}), run_dir=path, max_sent=1_000)
     never = Counted(sphere_function)
     monkeypatch.setattr("zomirror.optimizer.fingerprint", lambda: "0123456789ab")
-    with pytest.raises(zm.errors.RunError, match="draws was .* and is now .?0123456789ab"):
+    with pytest.raises(zm.errors.RunError, match=r"draws was .* and is now .?0123456789ab"):
         run(never, run_dir=path, max_sent=1_000)
     assert never.rows == 0
 
