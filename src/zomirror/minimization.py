@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from zomirror.checks import choice, number, positive, positive_integer
-from zomirror.engine.black_box import BlackBox, Retry, attempts_of, call, checked_values
-from zomirror.engine.driver import Interrupted, Job, Request, Search, drive
+from zomirror.engine.black_box import BlackBox, call, checked_values
+from zomirror.engine.driver import drive
 from zomirror.engine.durable import PathLike, durably, finish, finished, stored_seed
 from zomirror.engine.interrupt import stop_on_signal
 from zomirror.engine.ledger import JournalLedger, Ledger, MemoryLedger
+from zomirror.engine.request import Interrupted, Job, Request, Search
+from zomirror.engine.retry import Retry, attempts_of
 from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError
 from zomirror.methods.descent import Method
 from zomirror.methods.query import Query

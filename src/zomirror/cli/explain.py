@@ -128,8 +128,8 @@ def explain(
 
 def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:
     """The answer in words, and a line for each explanation."""
+    from zomirror.contrast.words import answer
     from zomirror.features.image_axes import counted
-    from zomirror.report.words import answer
 
     say(f"{name}: {answer(explained)}.")
     for one in explained:

@@ -17,8 +17,8 @@ from zomirror.contrast.find import Case, Failed, Outcome, decided, find_spread, 
 from zomirror.contrast.meter import meter
 from zomirror.contrast.options import ATTACK_FIXES, KNOWN, Options
 from zomirror.contrast.progress import Callback
-from zomirror.engine.black_box import Retry, attempts_of
 from zomirror.engine.durable import PathLike, stored_seed
+from zomirror.engine.retry import Retry, attempts_of
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 from zomirror.features.vector import Vector
 from zomirror.methods.descent import Method

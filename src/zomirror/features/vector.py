@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.checks import choice, float_dtype, some
+from zomirror.checks import choice, float_dtype, real_array, some
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.numerics.arrays import Array, Indices
 from zomirror.problem import Box
@@ -155,12 +155,7 @@ def _place_of(features: Vector, x0: object, kind: str) -> Place:
 
 def input_array(name: str, value: object) -> Array:
     """A finite array of real numbers; float32 stays, everything else becomes float64; a copy, read-only."""
-    try:
-        given = np.asarray(value)
-    except ValueError:
-        raise ArgumentTypeError(f"expected {name} to be an array of numbers, got a ragged sequence") from None
-    if given.dtype.kind not in "biuf":
-        raise ArgumentTypeError(f"expected {name} to hold real numbers, got dtype {given.dtype}")
+    given = real_array(name, value)
     if given.ndim == 0 or given.size == 0:
         raise ArgumentError(f"expected {name} to be one input with at least one feature, got shape {given.shape}")
     array: Array = np.array(given, dtype=float_dtype(given.dtype), order="C", copy=True)
