@@ -672,3 +672,22 @@ def test_in_lockstep_a_failing_batch_is_sent_again_and_counted(path: Path) -> No
     results = in_lockstep(flaky, path, attempts=3)
     assert [bits(one) for one in results] == alone
     assert sum(one.sent for one in results) == flaky.f.rows > 3 * 78
+
+
+@pytest.mark.parametrize("task", ["minimize", "explain"])
+def test_a_result_that_cannot_be_stored_is_given_all_the_same(path: Path, task: str) -> None:
+    """F33: the directory vanishes while the run goes on."""
+
+    def vanishing(points: Any) -> Any:
+        shutil.rmtree(path, ignore_errors=True)
+        return sphere_function(points)
+
+    if task == "minimize":
+        result: Any = run(vanishing, run_dir=path)
+        assert bits(result) == bits(run())
+    else:
+        weights = np.random.default_rng(0).normal(size=(6, 3))
+        model = lambda X: vanishing(X)[:, None] * 0 + X @ weights  # noqa: E731
+        result = zm.explain(model, np.full(6, 0.4), signed=True, budget=150, run_dir=path)
+        assert result.nfev > 1
+    assert "the result could not be stored" in result.message

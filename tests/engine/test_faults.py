@@ -260,7 +260,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"bounds": (1, 0)}, VALUE, "expected lower <= upper, got lower > upper at coordinate 0"),
     ({"bounds": (0, np.nan)}, VALUE, "expected upper without NaN"),
     ({"bounds": [(0, 1)] * 5}, VALUE, "expected bounds as two numbers, 6 pairs"),
-    ({"bounds": "01"}, TYPE, "expected lower bounds to be real numbers"),
+    ({"bounds": "01"}, TYPE, "expected lower bounds to hold real numbers"),
     ({"bounds": 1.0}, TYPE, "expected bounds to be two numbers"),
     ({"l1": -0.1}, VALUE, "expected l1 >= 0, got -0.1"),
     ({"l1": np.nan}, VALUE, "expected l1 to be finite, got nan"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -45,7 +45,11 @@ def durably(
             return before
         ledger.attach(run)
         outcome = yield from search
-        save(run, outcome)
+        try:
+            save(run, outcome)
+        except (RunError, OSError) as error:  # what was paid for reaches the caller all the same
+            told = f"{getattr(outcome, 'message', '')}; the result could not be stored: {error}"
+            return replace(outcome, message=told)  # type: ignore[type-var]
         return outcome
 
 
