@@ -11,7 +11,6 @@ from typer.core import TyperGroup
 
 import zomirror
 from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, train
-from zomirror.cli.command_file import Stopped
 from zomirror.cli.show import warn
 from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
 
@@ -38,7 +37,7 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             warn("stopped by Ctrl-C")
             raise typer.Exit(INTERRUPTED) from None
-        except Stopped as stop:
+        except runs.StoppedRun as stop:
             warn(f"stopped; to go on: zomirror runs resume {shlex.quote(str(stop.run_dir))}")
             raise typer.Exit(128 + stop.number) from None
         except Terminated:

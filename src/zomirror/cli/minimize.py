@@ -11,9 +11,22 @@ import numpy as np
 import typer
 
 from zomirror import methods
-from zomirror.cli.command_file import stoppable, write_command
+from zomirror.cli.arguments import (
+    L1,
+    L2,
+    Json,
+    MaxSent,
+    Quiet,
+    RunDir,
+    Seed,
+    Workers,
+    cap_of,
+    pair,
+    repeated,
+    workers_of,
+)
 from zomirror.cli.model import load_object
-from zomirror.cli.options import L1, L2, Json, Quiet, RunDir, Seed, Workers, pair, repeated, workers_of
+from zomirror.cli.runs import stoppable, write_command
 from zomirror.cli.show import say, say_json
 from zomirror.contrast.meter import meter
 from zomirror.errors import ArgumentError, DataError
@@ -48,6 +61,7 @@ def minimize(
     l2: L2 = 0.0,
     bounds: Annotated[str | None, typer.Option(metavar="LOWER,UPPER", help="Of every coordinate.")] = None,
     budget: Annotated[int, typer.Option(help="Queries that may be used.")] = 10_000,
+    max_sent: MaxSent = None,
     method: Annotated[
         str,
         typer.Option(metavar="NAME", help=f"One of {', '.join(PRESETS)}.", autocompletion=lambda: list(PRESETS)),
@@ -102,6 +116,7 @@ def minimize(
             maxiter=maxiter,
             max_time=max_time,
             target=target,
+            max_sent=cap_of(max_sent, budget, run_dir),
             run_dir=run_dir,
             workers=workers_of(workers),
             block_rows=block_rows,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from zomirror.cli.options import Json
+from zomirror.cli.arguments import Json
 from zomirror.cli.show import say, say_json, warn
 from zomirror.errors import RunError
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zomirror.cli.options import Json, Quiet, Workers, workers_of
+from zomirror.cli.arguments import Json, Quiet, Workers, workers_of
 from zomirror.cli.show import say, say_json, table, warn
 from zomirror.errors import ArgumentError
 

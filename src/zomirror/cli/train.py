@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from zomirror.cli.options import Json
+from zomirror.cli.arguments import Json
 from zomirror.cli.show import say, say_json
 
 
-class Network(StrEnum):
+class NetworkName(StrEnum):
     """What can be trained."""
 
     LENET = "lenet"
@@ -20,7 +20,7 @@ class Network(StrEnum):
 
 
 def train(
-    name: Annotated[Network, typer.Argument(help="lenet reads MNIST, resnet20 reads CIFAR-10.")],
+    name: Annotated[NetworkName, typer.Argument(help="lenet reads MNIST, resnet20 reads CIFAR-10.")],
     seed: Annotated[int, typer.Option(min=0, help="Of weights and batches.")] = 0,
     epochs: Annotated[int | None, typer.Option(min=1, help="Instead of the plan's own number.")] = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where NAME.onnx and NAME.json go.")] = Path(),
