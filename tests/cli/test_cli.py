@@ -381,7 +381,7 @@ def test_runs_are_listed_and_shown(here: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "does not say which command began it"),
+        (None, "does not store the command that started it"),
         ("{", "expected JSON"),
         ("[]", "expected a command of zomirror"),
         ('{"format": "zomirror command 1", "words": []}', "expected a command of zomirror"),
@@ -406,7 +406,7 @@ def test_bench_finds_the_checkout(here: Path) -> None:
     names = call("bench", "--list").stdout.split()
     folder = Path(zomirror.__file__).parents[2] / "benchmarks"
     assert names == sorted(path.stem for path in folder.glob("[a-z]*.py"))
-    assert "expected benchmarks of" in call("bench", "nothing", code=2).stderr
+    assert "expected benchmarks among" in call("bench", "nothing", code=2).stderr
     checkout = here / "checkout"
     (checkout / "benchmarks").mkdir(parents=True)
     (checkout / "pyproject.toml").write_text('[project]\nname = "zomirror"\n')

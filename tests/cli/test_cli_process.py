@@ -82,7 +82,7 @@ def test_a_run_that_was_terminated_goes_on_by_resume(here: Path) -> None:
     with begun([*words, "--run-dir", "a run"], here, until="asked") as process:
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (143, "", "stopped; to go on: zomirror runs resume 'a run'\n")
+    assert (process.returncode, out, err) == (143, "", "stopped; to resume: zomirror runs resume 'a run'\n")
     assert not Path("x.npy").exists()
     assert json.loads(call("runs", "show", "a run", "--json").stdout)["state"] == "interrupted"
     found = json.loads(call("runs", "resume", "a run", "--json").stdout)
@@ -103,7 +103,7 @@ def test_explanations_that_were_interrupted_go_on_by_resume(here: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert err.endswith("stopped; to go on: zomirror runs resume runs\n")
+    assert err.endswith("stopped; to resume: zomirror runs resume runs\n")
     left_out = call("report", "runs", code=1).stderr.splitlines()
     assert left_out[0].startswith("left out: ")
     assert "has not finished" in left_out[0]

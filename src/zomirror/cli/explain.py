@@ -51,9 +51,11 @@ def explain(
         bool, typer.Option("--signed", help="Let a PN lower features, too. For a .csv it always may.")
     ] = False,
     loss: Annotated[LossChoice, typer.Option(help="The loss that the search minimises.")] = LossChoice.HINGE,
-    search: Annotated[int, typer.Option(help="Number of penalty weights to try; the sparsest answer is kept.")] = 0,
+    search: Annotated[
+        int, typer.Option(help="Penalty weights to try within the budget; the sparsest answer is kept.")
+    ] = 0,
 ) -> None:
-    """Find the few features that decide a model's answer: a part that keeps the class, a change that turns it."""
+    """Find the few features that decide a model's answer: a part that keeps the class, a change that gives another."""
     if typed.target is not None and kind is not KindChoice.PN:
         raise ArgumentError("expected --kind PN with --target: a PP keeps the class")
     kinds = ("PP", "PN") if kind is KindChoice.BOTH else (kind.value,)

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 PRESETS = {name: getattr(methods, name) for name in methods.__all__ if name == "recommended" or name.startswith("zo_")}
 
 
-class Returns(StrEnum):
-    """Which iterate is the answer."""
+class ReturnsChoice(StrEnum):
+    """Which iterate is returned."""
 
     LAST = "last"
     BEST = "best"
@@ -53,14 +53,18 @@ class Returns(StrEnum):
 def minimize(
     context: typer.Context,
     function: Annotated[
-        str, typer.Argument(metavar="MODULE:FUNCTION", help="Maps points (n, d) to n values; found from here, too.")
+        str,
+        typer.Argument(
+            metavar="MODULE:FUNCTION",
+            help="Maps points (n, d) to n values. Imported from the working directory or the Python path.",
+        ),
     ],
-    x0: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Where to begin.")] = None,
-    dim: Annotated[int | None, typer.Option(min=1, help="Begin at 0 in so many dimensions.")] = None,
+    x0: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="The start.")] = None,
+    dim: Annotated[int | None, typer.Option(min=1, help="Start at 0 in this number of dimensions.")] = None,
     l1: L1 = 0.0,
     l2: L2 = 0.0,
-    bounds: Annotated[str | None, typer.Option(metavar="LOWER,UPPER", help="Of every coordinate.")] = None,
-    budget: Annotated[int, typer.Option(help="Queries that may be used.")] = 10_000,
+    bounds: Annotated[str | None, typer.Option(metavar="LOWER,UPPER", help="Bounds of every coordinate.")] = None,
+    budget: Annotated[int, typer.Option(help="Queries that the run may use.")] = 10_000,
     max_sent: MaxSent = None,
     method: Annotated[
         str,
@@ -76,21 +80,19 @@ def minimize(
     one_by_one: Annotated[
         bool, typer.Option("--one-by-one", help="The function maps one point (d,) to a number.")
     ] = False,
-    returns: Annotated[Returns, typer.Option(help="Which iterate is the answer.")] = Returns.LAST,
-    maxiter: Annotated[int | None, typer.Option(help="Stop after so many iterations.")] = None,
-    max_time: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
-    target: Annotated[float | None, typer.Option(help="Stop when the objective falls to this.")] = None,
+    returns: Annotated[ReturnsChoice, typer.Option(help="Which iterate is returned.")] = ReturnsChoice.LAST,
+    maxiter: Annotated[int | None, typer.Option(help="Stop after this number of iterations.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="Stop after this number of seconds.")] = None,
+    target: Annotated[float | None, typer.Option(help="Stop when F falls to this value.")] = None,
     seed: Seed = 0,
     run_dir: RunDir = None,
     workers: Workers = None,
-    block_rows: Annotated[
-        int | None, typer.Option(help="Points that a worker is given at a time. Without it 1.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Write the answer there.")] = None,
+    block_rows: Annotated[int | None, typer.Option(help="Points that a worker gets at a time. Default 1.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Write the result to this file.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box, f known only by its values."""
+    """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box; only values of f are known."""
     fun = load_object(function, "FUNCTION")
     box = pair("--bounds", bounds)
     start = _start(x0, dim, box)
@@ -174,7 +176,7 @@ def _save(path: Path, x: NDArray[Any]) -> None:
 
 
 def _tell(result: Result, budget: int, out: Path | None) -> None:
-    say(f"{result.message}")
+    say(result.message)
     say(f"F {result.fun:.6g} (f {result.f:.6g}), {result.nfev:,} of {budget:,} queries, {result.nit:,} iterations")
     largest = np.argsort(-np.abs(result.x), kind="stable")[:5]
     shown = ", ".join(f"x[{i}] = {result.x[i]:.4g}" for i in largest if result.x[i])

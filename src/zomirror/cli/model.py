@@ -28,7 +28,7 @@ class LoadedModel:
 
 
 def load_model(typed: SearchOptions, name: str) -> LoadedModel:
-    """The model of this name, reached as the options say."""
+    """Load the model of this name with the options --batch-rows, --remote-model and --token-env."""
     from zomirror import models  # imported late: --help needs none of it
     from zomirror.classifiers import as_classifier, http_classifier, onnx_classifier
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zomirror.contrast import Explanation
 
 ONCE = ("model", "inputs", "run_dir", "json", "quiet")
-"""Parameters that are not among the options of a stored command."""
+"""Parameters that are left out of a stored command's options."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
