@@ -117,3 +117,20 @@ def test_seeds_of_other_types_are_refused(rng: Any) -> None:
 def test_a_negative_seed_is_refused() -> None:
     with pytest.raises(zm.errors.ArgumentError, match="expected rng >= 0, got -1"):
         checks.seed_of(-1)
+
+
+class Unreadable:
+    """An object whose conversion fails, as that of a tensor with a gradient does."""
+
+    def __array__(self, *_: object, **__: object) -> None:
+        raise RuntimeError("cannot be converted")
+
+
+def test_what_numpy_cannot_read_is_refused_in_a_sentence() -> None:
+    for ask in (
+        lambda: zm.minimize(lambda X: X[:, 0], Unreadable()),
+        lambda: zm.explain(lambda X: X, Unreadable()),
+        lambda: zm.minimize(lambda X: X[:, 0], np.zeros(2), bounds=(Unreadable(), Unreadable())),
+    ):
+        with pytest.raises(zm.errors.ArgumentTypeError, match=r"Unreadable, which numpy cannot read .*: convert it"):
+            ask()

@@ -12,7 +12,7 @@ f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box; with `Optimizer` the caller asks th
 from zomirror import datasets, errors, methods, models, runs
 from zomirror.classifiers import as_classifier, command_classifier, command_function, http_classifier, onnx_classifier
 from zomirror.contrast import Explanation, attack, attack_many, explain, explain_many
-from zomirror.engine.black_box import Retry
+from zomirror.engine.retry import Retry
 from zomirror.features import Vector
 from zomirror.minimization import minimize
 from zomirror.optimizer import Optimizer

@@ -56,6 +56,12 @@ def real_array(name: str, value: object) -> Array:
         given = np.asarray(value)
     except ValueError:
         raise ArgumentTypeError(f"expected {name} to be an array of numbers, got a ragged sequence") from None
+    except Exception as error:
+        # A tensor that requires a gradient or lives on another device, or any object with an __array__ that fails.
+        raise ArgumentTypeError(
+            f"expected {name} to be an array of numbers, got {type(value).__name__}, which numpy cannot read "
+            f"({type(error).__name__}): convert it to an array first"
+        ) from error
     if given.dtype.kind not in "biuf":
         raise ArgumentTypeError(f"expected {name} to hold real numbers, got dtype {given.dtype}")
     return given

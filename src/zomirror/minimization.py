@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from zomirror.checks import choice, number, positive, positive_integer
-from zomirror.engine.black_box import BlackBox, Retry, attempts_of, call, checked_values
-from zomirror.engine.driver import Interrupted, Job, Request, Search, drive
+from zomirror.engine.black_box import BlackBox, call, checked_values
+from zomirror.engine.driver import drive
 from zomirror.engine.durable import PathLike, durably, finish, finished, stored_seed
 from zomirror.engine.interrupt import stop_on_signal
 from zomirror.engine.ledger import JournalLedger, Ledger, MemoryLedger
+from zomirror.engine.request import Interrupted, Job, Request, Search
+from zomirror.engine.retry import Retry, attempts_of
 from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError
 from zomirror.methods.descent import Method
 from zomirror.methods.query import Query
@@ -35,7 +37,7 @@ def minimize(
     bounds: object = None,
     budget: int = 10_000,
     method: Method | None = None,
-    rng: object = None,
+    rng: object = 0,
     vectorized: bool = True,
     stochastic: bool = False,
     callback: Callback | None = None,
@@ -53,33 +55,67 @@ def minimize(
 ) -> Result:
     """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box, f known only by its values.
 
-    `fun` maps points (n, d) to values (n,); with `vectorized=False` one point (d,) to a number; with
-    `stochastic=True` it also gets an integer array that names the random draw of each row, and rows that share a
-    draw must share their randomness. Points may lie outside the box by the smoothing radius.
+    Parameters
+    ----------
+    fun : function
+        Maps points (n, d) to values (n,). Points may lie outside the box by the smoothing radius.
+    x0 : vector
+        Where to start, inside the bounds; float32 stays float32.
+    l1, l2 : float
+        Weights of the penalty: a larger l1 gives more zeros.
+    bounds : optional
+        Two numbers, d pairs, two arrays of length d, or scipy.optimize.Bounds.
+    budget : int
+        Queries at most; one of them is kept to measure F at the returned point.
+    method : optional
+        A method from zm.methods; by default the recommended one.
+    rng : int, Generator or None
+        The seed. None: the seed of the run in `run_dir`, or a new one.
+    vectorized : bool
+        False: `fun` maps one point (d,) to a number.
+    stochastic : bool
+        True: `fun` also gets an integer array that names the random draw of each row; rows of one draw must share their
+        randomness.
+    callback : function, optional
+        Called with an Intermediate (x, fun, f, nfev, nit, eta, stationarity, nnz) after each iteration; ends the run by
+        raising StopIteration.
+    returns : "last", "best" or "random"
+        Which measured iterate is the answer. The recommended method keeps its best point and returns that if the last
+        is clearly worse.
+    maxiter : int, optional
+        Iterations at most.
+    max_time : float, optional
+        Seconds at most, looked at between batches.
+    target : float, optional
+        End when F falls to this.
+    max_sent : int, optional
+        Queries ever sent at most, retries and batches lost to a kill included; by default the budget.
+    on_error : "raise" or Retry(n)
+        What to do when `fun` raises: end with OracleError, whose `.result` is what was reached, or send the block again
+        up to n times.
+    nonfinite : "stop" or "refuse"
+        At a NaN or infinite value: end the run with the last good iterate (the recommended method first abandons a
+        descent that it had restarted), or read it as a refused point that tells nothing about its direction.
+    noise : float, optional
+        The standard deviation of f when asked twice at one point; 0 says that there is none. By default the recommended
+        method measures it with six queries, and again now and then where there is some.
+    run_dir : path, optional
+        A directory for a journal of every query: the same call then continues a killed run, to the same result bit for
+        bit, and returns a finished one without asking. Ctrl-C and SIGTERM end the run after the batch in flight (status
+        INTERRUPTED). `budget`, `max_sent`, `max_time`, `maxiter`, `callback`, `workers` and `block_rows` may differ
+        from the stored call.
+    workers : optional
+        Who shares the rows of each batch of a slow `fun` (see Workers). A worker that dies or overruns its deadline is
+        an error of `fun`.
+    block_rows : int, optional
+        Rows that a worker is given at a time, 1 by default. These blocks, and never the number of workers, decide what
+        a call sees, so no bit of the result depends on who did what.
 
-    `budget` is never exceeded; one query of it is kept to measure F at the returned point. The run ends when the
-    next batch no longer fits, or after `maxiter` iterations, `max_time` seconds (looked at between batches), when
-    F falls to `target`, or when `callback(intermediate_result)` raises StopIteration. `returns` chooses the last
-    iterate, the best measured one, or the theory's uniformly random one; the recommended method keeps the best point
-    and gives that if the last is clearly worse.
-
-    `on_error="raise"` stops at an exception of `fun` with OracleError, whose `.result` is what was reached;
-    `Retry(n)` asks again up to n times, each attempt counting against `max_sent` (default: the budget).
-    `nonfinite="stop"` ends the run at a NaN or infinite value, with the last good iterate (the recommended method goes
-    on without a descent that it had begun anew and that meets one); `"refuse"` reads such
-    a value as a refused point, which tells nothing about its direction (only f at the iterate itself must be finite).
-
-    `noise` is the standard deviation of f when asked twice at one point; by default the recommended method finds it
-    out with six queries, and looks again now and then where there is some; 0 says that there is none.
-
-    With a `run_dir` every query is in a journal there before it is sent and every answer after: a run that was
-    killed goes on with the same call, to the same result bit for bit, and a finished one is not run again. Ctrl-C
-    and SIGTERM then end the run cleanly after the batch in flight (status INTERRUPTED). Only `budget`, `max_sent`,
-    `max_time`, `maxiter`, `callback`, `workers` and `block_rows` may differ from the stored configuration.
-
-    `workers` (see Workers) share the rows of each batch of a slow `fun`, which is then asked `block_rows` rows at a
-    time (1 unless given). Those blocks, and never the number of workers, decide what a call sees, so no bit of the
-    result depends on who did what. A worker that dies or overruns its deadline is an error of `fun`.
+    Returns
+    -------
+    Result
+        `x`, `fun` = F(x), and why the run ended: the next batch no longer fits into the budget, or one of the limits
+        above was met.
     """
     if run_dir is not None and rng is None:
         rng = stored_seed(run_dir)

@@ -40,6 +40,11 @@ class Optimizer:
     the same points. `x` is the current iterate, at which the next batch is asked; `result` speaks of the last
     iterate that has been measured (or the best, or a random one: `returns`), or of a better one that the method
     keeps. `Optimizer.open(run_dir, x0, ...)` is the same in a directory that survives the process.
+
+    Parameters
+    ----------
+    x0, l1, l2, bounds, method, rng, stochastic, returns, noise
+        As for minimize().
     """
 
     def __init__(
@@ -50,7 +55,7 @@ class Optimizer:
         l2: float = 0.0,
         bounds: object = None,
         method: Method | None = None,
-        rng: object = None,
+        rng: object = 0,
         stochastic: bool = False,
         returns: str = "last",
         noise: float | None = None,
@@ -91,7 +96,7 @@ class Optimizer:
         """
         if max_sent is not None:
             positive_integer("max_sent", max_sent)
-        if options.get("rng") is None:
+        if options.get("rng", 0) is None:
             options["rng"] = stored_seed(run_dir)
         optimizer = cls(x0, **options)
         run = optimizer.open_run(run_dir, {"task": "ask and tell"}, max_sent)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zomirror.checks import float_dtype, nonnegative, some
+from zomirror.checks import float_dtype, nonnegative, real_array, some
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.numerics.arrays import Array, Indices, sums
 
@@ -106,12 +106,7 @@ class Box:
 
 
 def _side(name: str, value: object) -> Array:
-    try:
-        given = np.asarray(value)
-    except ValueError:
-        raise ArgumentTypeError(f"expected {name} bounds to be real numbers, got a ragged sequence") from None
-    if given.dtype.kind not in "biuf":
-        raise ArgumentTypeError(f"expected {name} bounds to be real numbers, got {value!r}")
+    given = real_array(f"{name} bounds", value)
     side: Array = np.array(given, dtype=float_dtype(given.dtype), copy=True)
     if side.ndim > 1:
         raise ArgumentError(f"expected {name} to be a number or a vector, got shape {side.shape}: ravel it")

@@ -347,3 +347,31 @@ def test_an_onnx_file_that_needs_two_inputs(tmp_path: Path) -> None:
 def test_what_is_no_model_at_all() -> None:
     with pytest.raises(zm.errors.ArgumentTypeError, match="expected a model, got"):
         zm.explain(3, X[0])  # no function, no path
+
+
+class Noisy:
+    """Scores that differ from call to call: dropout left on, or noise."""
+
+    def __init__(self, sd: float, dropout: float = 0.0) -> None:
+        self.sd, self.dropout, self.rng, self.rows = sd, dropout, np.random.default_rng(0), 0
+
+    def __call__(self, batch: Any) -> Any:
+        self.rows += len(batch)
+        kept = self.rng.random(batch.shape) >= self.dropout
+        return MODEL(batch * kept) + self.sd * self.rng.normal(size=(len(batch), 3))
+
+
+@pytest.mark.parametrize("model", [(1e-3, 0.0), (0.1, 0.0), (1.0, 0.0), (0.0, 0.5)], ids=str)
+@pytest.mark.parametrize("task", ["PN", "PP", "attack"])
+@pytest.mark.timeout(60)
+def test_a_model_that_answers_differently_each_time_ends_within_the_budget(
+    task: str, model: tuple[float, float]
+) -> None:
+    """A search in which nothing can be asked any more ends, whatever was seen of the best point."""
+    for seed in range(4):
+        noisy = Noisy(*model)
+        if task == "attack":
+            one = zm.attack(noisy, X[seed], budget=300, rng=seed)
+        else:
+            one = zm.explain(noisy, X[seed], kind=task, budget=300, rng=seed)
+        assert one.nfev == noisy.rows <= 300

@@ -10,9 +10,11 @@ import pytest
 
 import zomirror as zm
 from tests.conftest import Counted, sphere_function
-from zomirror.engine.black_box import BlackBox, PointBuffer, attempts_of, call, checked_values, nonfinite_rows
-from zomirror.engine.driver import Interrupted, Job, Request, Search, drive, drive_many
+from zomirror.engine.black_box import BlackBox, PointBuffer, call, checked_values, nonfinite_rows
+from zomirror.engine.driver import drive, drive_many
 from zomirror.engine.ledger import MemoryLedger
+from zomirror.engine.request import Interrupted, Job, Request, Search
+from zomirror.engine.retry import attempts_of
 from zomirror.methods.query import Query
 from zomirror.numerics.random import key_of
 

@@ -19,6 +19,9 @@ import pytest
 
 import zomirror as zm
 from tests.conftest import PRESETS, Counted, sphere_function
+from zomirror.engine.black_box import BlackBox
+from zomirror.engine.driver import drive_many
+from zomirror.minimization import durable_minimization
 from zomirror.runs import inspect
 from zomirror.runs.directory import RunDirectory
 
@@ -617,3 +620,55 @@ def test_a_run_of_an_earlier_revision_of_its_method_is_not_gone_on_with(
     assert never.calls == 0
     monkeypatch.undo()
     assert bits(run(method=method, run_dir=path, max_sent=1_000)) == bits(run(method=method))
+
+
+def test_a_run_of_other_draws_is_refused_by_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F30: a version that draws other random numbers would ask other points."""
+    with pytest.raises(Crash):
+        run(Dying(sphere_function, {3}), run_dir=path, max_sent=1_000)
+    never = Counted(sphere_function)
+    monkeypatch.setattr("zomirror.optimizer.fingerprint", lambda: "0123456789ab")
+    with pytest.raises(zm.errors.RunError, match=r"draws was .* and is now .?0123456789ab"):
+        run(never, run_dir=path, max_sent=1_000)
+    assert never.rows == 0
+
+
+def in_lockstep(fun: Any, path: Path, count: int = 3, **options: Any) -> list[zm.Result]:
+    """Several durable minimisations before one function, whose batches it sees as one."""
+    jobs = [
+        durable_minimization(
+            zm.Optimizer(np.full(6, 0.25), l1=0.1, l2=0.1, bounds=(0, 1), method=METHOD, rng=seed),
+            path / str(seed),
+            {"task": "minimize", "target": None, "nonfinite": "stop", "budget": 78, "maxiter": None, "max_time": None},
+            78,
+            1_000,
+        )
+        for seed in range(count)
+    ]
+    return drive_many(jobs, BlackBox(fun, **options), lockstep=count)
+
+
+def test_in_lockstep_resumed_at_every_call_each_run_is_the_one_it_would_have_been_alone(path: Path) -> None:
+    """F13, F20, F21: whatever shares a batch, the promises hold for each run."""
+    alone = [bits(run(rng=seed)) for seed in range(3)]
+    counted = Counted(sphere_function)
+    assert [bits(one) for one in in_lockstep(counted, path)] == alone
+    assert counted.rows == 3 * 78
+    assert counted.calls < 3 * 8, "joint batches"
+    for at in range(1, counted.calls + 1):
+        shutil.rmtree(path)
+        dying, rest = Dying(sphere_function, {at}), Counted(sphere_function)
+        with pytest.raises(Crash):
+            in_lockstep(dying, path)
+        results = in_lockstep(rest, path)
+        assert [bits(one) for one in results] == alone
+        assert sum(one.sent for one in results) == dying.f.rows + rest.rows
+
+
+def test_in_lockstep_a_failing_batch_is_sent_again_and_counted(path: Path) -> None:
+    """F1: the joint batch, then each alone, as often as the policy says."""
+    alone = [bits(run(rng=seed)) for seed in range(3)]
+    flaky = Dying(sphere_function, {2, 3, 9}, ConnectionError("gone"))
+    results = in_lockstep(flaky, path, attempts=3)
+    assert [bits(one) for one in results] == alone
+    assert sum(one.sent for one in results) == flaky.f.rows > 3 * 78

@@ -444,9 +444,9 @@ def test_ten_thousand_inputs_do_not_need_ten_thousand_files_open(path: Path) -> 
         real(*args)
 
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    real = engine._answer
+    real = engine.answer
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_answer", counting)
+        patch.setattr(engine, "answer", counting)
         explain_many(lockstep=1, run_dir=path)
     assert most - before < 2 * 6
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208

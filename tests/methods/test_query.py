@@ -223,9 +223,9 @@ def test_drawn_bits_are_those_of_the_whole_batch_or_none(free: Any, rows: tuple[
 
 
 def test_drawn_bits_are_bounded() -> None:
-    for width, kept in ((256, True), (8 * PART_BYTES, False)):
-        s = stream(zm.methods.rademacher, 2, width)
-        s.add(np.zeros(width), 1.0, 0, np.empty((2, width)))
+    for rows, width, kept in ((2, 256, True), (2, 8 * PART_BYTES, False), (1, 8 * PART_BYTES + 1, False)):
+        s = stream(zm.methods.rademacher, rows, width)
+        s.add(np.zeros(width), 1.0, 0, np.empty((rows, width)))
         assert (s.drawn.bits is not None) == (kept and kernels.compiled is not None)
 
 

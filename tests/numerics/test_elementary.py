@@ -50,6 +50,8 @@ def test_log_is_good_to_the_last_digits(dtype: type[Any]) -> None:
     at = np.concatenate([[1.0, 2.0, np.sqrt(2), 1.5], rng.uniform(1, 3, 1000), 10 ** rng.uniform(0, highest, 1000)])
     at = np.append(at.astype(dtype), [np.finfo(dtype).max, 1 + np.finfo(dtype).eps])
     assert 0 < units(log, mp.log, at) <= 3
+    below = 1 - np.append(rng.uniform(0, 1, 1000), [0.0, 1e-3, 0.5]).astype(dtype)
+    assert 0 < units(log, mp.log, below[below > 0]) <= 3, "uniform numbers, for the tail of normal ones"
 
 
 @TYPES

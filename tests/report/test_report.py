@@ -19,8 +19,8 @@ from PIL import Image
 import zomirror as zm
 from zomirror import report
 from zomirror.contrast import Explanation
+from zomirror.contrast.words import answer, place
 from zomirror.report.chart import bars, convergence
-from zomirror.report.words import answer, place
 from zomirror.result import History, Status
 
 EVIL = "\"><img src=x onerror=alert(1)><script>alert(2)</script>{{ 7*7 }}&amp;'</title>"

@@ -65,8 +65,8 @@ def explain(
 
 def _tell(name: str, found: list[Explanation], pictures: list[Path]) -> None:
     """Print the answer in words, and a line for each explanation."""
+    from zomirror.contrast.words import answer
     from zomirror.features.image_axes import counted
-    from zomirror.report.words import answer
 
     say(f"{name}: {answer(found)}.")
     for one, picture in zip(found, pictures, strict=True):

@@ -17,8 +17,8 @@ from zomirror.contrast.find import Case, Failed, Outcome, decided, find_spread, 
 from zomirror.contrast.meter import meter
 from zomirror.contrast.options import ATTACK_FIXES, KNOWN, Options
 from zomirror.contrast.progress import Callback
-from zomirror.engine.black_box import Retry, attempts_of
 from zomirror.engine.durable import PathLike, stored_seed
+from zomirror.engine.retry import Retry, attempts_of
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 from zomirror.features.vector import Vector
 from zomirror.methods.descent import Method
@@ -42,7 +42,7 @@ def explain(
     kappa: float = 0.0,
     bounds: object = UNSET,
     budget: int = 10_000,
-    rng: object = None,
+    rng: object = 0,
     loss: str = "hinge",
     method: Method | None = None,
     label: int | None = None,
@@ -88,7 +88,7 @@ def explain(
     budget : int
         Queries of the model at most, the one that finds the class included.
     rng : int, Generator or None
-        The seed; the explanation names the one that was used.
+        The seed; the explanation names the one that was used. None: the seed of the run in `run_dir`, or a new one.
     loss : "hinge" or "softplus"
         The loss of the margin that is descended.
     method : optional
@@ -143,7 +143,7 @@ def attack(
     kappa: float = 0.0,
     bounds: object = UNSET,
     budget: int = 10_000,
-    rng: object = None,
+    rng: object = 0,
     method: Method | None = None,
     label: int | None = None,
     target: int | None = None,
@@ -195,7 +195,7 @@ def explain_many(
     model: Any,
     X: Iterable[object],
     *,
-    rng: object = None,
+    rng: object = 0,
     lockstep: int = 8,
     progress: bool | None = None,
     callback: Callable[[int, Explanation], object] | None = None,
@@ -256,7 +256,7 @@ def attack_many(
     model: Any,
     X: Iterable[object],
     *,
-    rng: object = None,
+    rng: object = 0,
     lockstep: int = 8,
     progress: bool | None = None,
     callback: Callable[[int, Explanation], object] | None = None,

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from zomirror.contrast.explanation_json import dumps, loads
 from zomirror.errors import ArgumentError
-from zomirror.features.image_axes import counted
 from zomirror.features.vector import as_names
 from zomirror.numerics.arrays import Array
 from zomirror.result import History, Status
@@ -99,17 +98,9 @@ class Explanation:
 
     def words(self) -> str:
         """The answer in a sentence."""
-        label, other = self.name_of(self.label), self.name_of(self.contrast_label)
-        if not self.valid:
-            return f"{'attack on' if self.is_attack else f'{self.kind} of'} {label}: {self.message}"
-        count = counted(self.x, self.nnz, self.feature_names)
-        if self.is_attack:
-            return f"{label} is taken for {other} with {count} changed"
-        one = count.startswith("1 ")
-        if self.kind == "PP":
-            return f"classified {label} because of {count}, which alone {'is' if one else 'are'} enough"
-        holds = "is as it is" if one else "are as they are"
-        return f"classified {label} because {count} {holds}: changed, the class would be {other}"
+        from zomirror.contrast.words import sentence
+
+        return sentence(self)
 
     def plot(self, **options: Any) -> Figure:
         """The input, the PP or PN, what the model saw and its scores, as a matplotlib Figure."""

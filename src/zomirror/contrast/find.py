@@ -19,10 +19,11 @@ from zomirror.contrast.options import Options
 from zomirror.contrast.progress import Callback, Progress
 from zomirror.contrast.search import attack_search, explain_search
 from zomirror.engine.black_box import BlackBox
-from zomirror.engine.driver import Interrupted, Job, Search, drive, drive_many
+from zomirror.engine.driver import drive, drive_many
 from zomirror.engine.durable import TRAJECTORY, durably
 from zomirror.engine.interrupt import stop_on_signal
 from zomirror.engine.ledger import JournalLedger, Ledger, MemoryLedger
+from zomirror.engine.request import Interrupted, Job, Search
 from zomirror.errors import (
     ArgumentError,
     ArgumentTypeError,

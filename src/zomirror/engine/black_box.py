@@ -10,31 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.checks import choice, positive_integer, some
+from zomirror.checks import some
 from zomirror.errors import ArgumentError, OracleError
 from zomirror.methods.query import Query
 from zomirror.numerics.arrays import Array, Values, finite
 
 ALIGNMENT = 64
 """Buffers of points begin at a multiple of this many bytes, a cache line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """`on_error` policy: send a failed block again, at most `times` times; every attempt counts as sent."""
-
-    times: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "times", positive_integer("times", self.times))
-
-
-def attempts_of(on_error: object) -> int:
-    """How often a block is sent under the policy `on_error` before its failure is final."""
-    if isinstance(on_error, Retry):
-        return 1 + on_error.times
-    choice("on_error", on_error, ("raise",))
-    return 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.engine.driver import Search
 from zomirror.engine.ledger import JournalLedger
+from zomirror.engine.request import Search
 from zomirror.errors import ArgumentError, RunError
 from zomirror.result import History, Result, Status
 from zomirror.runs import configuration as configs

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.checks import choice, float_dtype, some
+from zomirror.checks import choice, float_dtype, real_array, some
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.numerics.arrays import Array, Indices
 from zomirror.problem import Box
@@ -69,13 +69,22 @@ class Place:
 class Vector:
     """Every entry of an array is a feature of its own.
 
-    bounds : what valid inputs lie between: two numbers, d pairs, two arrays, or Bounds.
-    baseline : what an absent feature is (PP): a number, one per channel, or an array like x0.
-    fixed : features that stay as they are: a boolean mask like x0, or flat indices.
-    signed : whether a PN may lower a feature too; otherwise it only adds.
-    scale : the unit in which a feature's change is penalised; by default its range.
-    mean, std : x0 is normalised as (raw - mean) / std, and the bounds speak of the raw values.
-    names : one name for each feature, in the order of x0.ravel().
+    Parameters
+    ----------
+    bounds : pair or Bounds
+        What valid inputs lie between: two numbers, d pairs, two arrays, or scipy.optimize.Bounds.
+    baseline : float or array
+        What an absent feature of a PP is: a number, one per channel, or an array like x0.
+    fixed : mask or indices, optional
+        Features that stay as they are: a boolean mask like x0, or flat indices.
+    signed : bool
+        Whether a PN may lower a feature too; otherwise it only adds.
+    scale : float or array, optional
+        The unit in which a feature's change is penalised; by default its range.
+    mean, std : float or array, optional
+        x0 is normalised as (raw - mean) / std, and the bounds speak of the raw values.
+    names : sequence of str, optional
+        One name for each feature, in the order of x0.ravel().
     """
 
     bounds: object = (0.0, 1.0)
@@ -146,12 +155,7 @@ def _place_of(features: Vector, x0: object, kind: str) -> Place:
 
 def input_array(name: str, value: object) -> Array:
     """A finite array of real numbers; float32 stays, everything else becomes float64; a copy, read-only."""
-    try:
-        given = np.asarray(value)
-    except ValueError:
-        raise ArgumentTypeError(f"expected {name} to be an array of numbers, got a ragged sequence") from None
-    if given.dtype.kind not in "biuf":
-        raise ArgumentTypeError(f"expected {name} to hold real numbers, got dtype {given.dtype}")
+    given = real_array(name, value)
     if given.ndim == 0 or given.size == 0:
         raise ArgumentError(f"expected {name} to be one input with at least one feature, got shape {given.shape}")
     array: Array = np.array(given, dtype=float_dtype(given.dtype), order="C", copy=True)

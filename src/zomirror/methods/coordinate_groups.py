@@ -1,6 +1,6 @@
-"""Random groups of coordinates, and what a batch that moves one group at a time tells; the equations are in grouped.py.
+"""Random groups of coordinates, and the gradient estimate from a batch that moves one group per row.
 
-They are drawn, added to points, summed and mended by compiled loops where there are some, with numpy's bits.
+The equations are in group_memory.py. The compiled loops, where there are any, give the same bits as the numpy code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zomirror.numerics.random import DRAWS, Draws, Key, counter_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Disjoint groups of the free coordinates: row j moves those with label j, coordinate i by moves_i."""
+    """Disjoint groups of the free coordinates: row j moves every coordinate i with label j by moves_i."""
 
     labels: NDArray[np.intp]
     moves: Array
@@ -28,7 +28,7 @@ class Groups:
     d: int
 
     def add(self, base: Array, radius: float, start: int, out: Array) -> None:
-        """out = base, moved by radius times the moves of group j in row j - start."""
+        """Row r of out is base, moved by radius times the moves of group start + r."""
         if (compiled := self.compiled(out, base)) is not None:
             compiled.add_groups(out, base, self.labels, self.moves, self.free, radius, start, out.itemsize)
             return
@@ -41,27 +41,30 @@ class Groups:
         out[rows, columns] += out.dtype.type(radius) * moves
 
     def compiled(self, *others: Array) -> ModuleType | None:
-        """The compiled loops, if they can be given these groups and these arrays."""
+        """The compiled loops, if they take these groups and arrays."""
         if kernels.compiled is None or self.labels.itemsize != 8 or not kernels.suited(self.moves, *others):
             return None
         return kernels.compiled
 
     def scatter(self, moved: Array) -> Array:
-        """The vector of all coordinates with these values on the free ones, zero elsewhere."""
+        """The vector of all d coordinates with these values at the free ones and zero elsewhere."""
         return scattered(moved, self.free, self.d)
 
     def sums(self, w: Array) -> tuple[Values, Values]:
-        """The sums of u w and of u u in each group, u being the moves."""
+        """The sums of u w and of u u over each group, where u are the moves."""
         u = self.moves
         return self._summed(u * w), self._summed(u * u)
 
     def _summed(self, weights: Array) -> Values:
-        # The stubs of numpy forget that weights make the counts floats.
+        # With weights, bincount returns float64, which the stubs of numpy do not say.
         return np.bincount(self.labels, weights=weights, minlength=self.count).astype(np.float64, copy=False)
 
 
 def drawn(x: Array, k: int, share: float, rest: float, key: Key, t: int) -> tuple[NDArray[np.intp], Array]:
-    """Labels of k random groups of about one size; moves sigma_i sqrt(share |x_i| + rest), sigma_i if share is 0."""
+    """Labels of k random groups of equal size (to within 1), and the moves of the coordinates.
+
+    With random signs s_i the moves are s_i sqrt(share |x_i| + rest), or s_i if share is 0.
+    """
     if kernels.compiled is not None and kernels.suited(x):  # which needs integers of 128 bits, so intp has 64
         labels, moves = np.empty(x.size, np.intp), np.empty_like(x)
         kernels.compiled.draw_groups(labels, moves, x, *key, *counter_of(t, DRAWS), k, share, rest, x.itemsize)
@@ -78,7 +81,10 @@ def drawn(x: Array, k: int, share: float, rest: float, key: Key, t: int) -> tupl
 
 
 def mended(groups: Groups, y: Values, w: Array, theta: float, gain: float = 1.0) -> tuple[Array, Array, float]:
-    """(g, w_next, theta_next) from the differences y, the memory w and the trust theta that earlier batches earned."""
+    """(g, w_next, theta_next) from the differences y, the remembered gradient w and its weight theta.
+
+    theta_next is the slope of the regression of y on what w predicts, within [0, 2].
+    """
     labels, u = groups.labels, groups.moves
     if (compiled := groups.compiled(w)) is not None:
         g, after = np.empty_like(w), np.empty_like(w)

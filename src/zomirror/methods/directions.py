@@ -74,7 +74,7 @@ class Rademacher:
 
     @property
     def compiled(self) -> bool:
-        """Whether `add` and `accumulate` can be called: they are compiled, and make no array of signs."""
+        """Whether the compiled `add` and `accumulate` can be called, which make no array of signs."""
         return kernels.compiled is not None
 
     def add(self, out: Array, base: Array, key: Key, t: int, start: int, scale: float) -> Bits | None:
@@ -89,7 +89,7 @@ class Rademacher:
             at = counter_of(t, ROWS, position=(start + low) * counters)
             bits = _bit_rows(high - low, counters)
             compiled.add_signs(out[low:high], base, bits, scale, *key, *at, past, out.itemsize)
-        return bits if len(parts) == 1 else None
+        return bits if len(parts) == 1 and bits is not None and bits.nbytes <= PART_BYTES else None
 
     def accumulate(
         self, total: Array, weights: Array, key: Key, t: int, start: int, first: int, d: int, bits: Bits | None = None

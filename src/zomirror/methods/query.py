@@ -1,8 +1,8 @@
-"""What is asked of the black box in one iteration, described rather than stored.
+"""The points of one iteration, described rather than stored.
 
-A query of n points in d dimensions is a handful of segments, each a base point plus radius times a stream of
-directions. Rows are made block by block on demand, from numbers alone, so memory is O(block x d), a worker can
-make its own rows, and the answer does not depend on who made which.
+A query of n points in d dimensions is a few segments, each a base point plus radius times a stream of directions.
+Rows are computed in blocks on demand, so memory is O(block x d), and a worker can compute its own rows: they are the
+same whoever computes them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from zomirror.numerics.random import Key
 from zomirror.problem import Box
 
 MAX_BLOCK_BYTES = 1 << 26
-"""A block of points, unless said otherwise."""
+"""The default size of a block of points."""
 _MADE_OF = struct.Struct("<Qd")
 PATCH_BYTES = 1 << 21
-"""How much of a block is worked on at a time: it stays in the cache from one pass over it to the next."""
+"""The part of a block that is worked on at a time: it stays in the cache between two passes."""
 STRIP = 255 << 8
-"""How many columns, where a row is larger than that: an odd multiple of 256, as directions.py likes it."""
-MAX_BLOCK_ROWS = 1 << 20  # no more than one record of a journal holds, so that a killed run has a block whole or not
+"""Columns at a time, where a row is larger than PATCH_BYTES: an odd multiple of 256 (see `_bit_rows`)."""
+MAX_BLOCK_ROWS = 1 << 20
+"""What one record of a journal holds: a killed run has recorded a whole block or nothing of it."""
 
 
 class DrawnBits:
@@ -51,7 +52,7 @@ class DrawnBits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
-    """U: `count` directions of iteration t, one per row, zero outside the `free` coordinates."""
+    """U: the `count` directions of iteration t, one per row, zero outside the `free` coordinates."""
 
     directions: Directions
     key: Key
@@ -65,12 +66,12 @@ class Stream:
 
     @property
     def width(self) -> int:
-        """How many coordinates a direction moves."""
+        """The number of coordinates that a direction moves."""
         return self.d if self.free is None else self.free.size
 
     @property
     def delta(self) -> float:
-        """E[<g, u> u] = g / delta on the coordinates that are moved."""
+        """E[<g, u> u] = g / delta on the moved coordinates."""
         return self.directions.delta(self.width)
 
     def rows(self, start: int, stop: int) -> Array:
@@ -80,7 +81,7 @@ class Stream:
         return block
 
     def add(self, base: Array, radius: float, start: int, out: Array) -> None:
-        """Out = base + radius u_j for the rows j = start, start + 1, ..."""
+        """Write base + radius u_j for the rows j = start, start + 1, ... into out."""
         if self.free is not None:
             self._add_free(base, radius, start, out)
         elif (signs := self._compiled) is not None and kernels.suited(out, base):
@@ -118,7 +119,7 @@ class Stream:
                 out[low:high, self.free] = moved
 
     def combine(self, weights: Values) -> Array:
-        """U^T weights, as a vector of all d coordinates; added up in the points' own type, row after row."""
+        """U^T weights, a vector of all d coordinates; added in the type of the points, in the order of the rows."""
         if weights.shape != (self.count,):
             raise ArgumentError(f"expected {self.count} weights, one a direction, got shape {weights.shape}")
         scaled, size = weights.astype(self.dtype), self.count * self.width * self.dtype.itemsize
@@ -135,7 +136,7 @@ class Stream:
         total, strip = np.zeros(self.width, self.dtype), self._strip
         spans = blocks(self.count, self.width, self.dtype, self.max_block_bytes)
         if len(spans) == self.count and strip < self.width:
-            spans = [(0, self.count)]  # blocks of one row are added up row after row, and so are all rows at once
+            spans = [(0, self.count)]  # the order of the sum is the same: row after row
         for first in range(0, self.width, strip):
             part = total[first : first + strip]
             for start, stop in spans:
@@ -143,11 +144,11 @@ class Stream:
         return self.scatter(total)
 
     def scatter(self, moved: Array) -> Array:
-        """The vector of all d coordinates with these values on the moved ones, zero elsewhere."""
+        """The vector of all d coordinates with these values at the moved ones and zero elsewhere."""
         return scattered(moved, self.free, self.d)
 
     def _product(self, weights: Array, start: int, stop: int, first: int, width: int) -> Array:
-        """The sum of weights_j u_j over the rows start .. stop-1, in some of the columns."""
+        """The sum of weights_j u_j over the rows start .. stop-1, in `width` columns from `first` on."""
         if (signs := self._compiled) is not None:
             total = np.zeros(width, self.dtype)
             if width:
@@ -155,7 +156,7 @@ class Stream:
             return total
         sums: Array | None = None
         for low, high in self._patches(stop - start, width):
-            # What was summed so far is one more row, of weight one: so the sum has one order, however it is cut.
+            # The sum so far is the first row, with weight 1: so the order does not depend on the patches.
             carried = 0 if sums is None else 1
             rows = np.empty((carried + high - low, width), self.dtype)
             self._fill(rows[carried:], start + low, 1.0, first)
@@ -168,41 +169,41 @@ class Stream:
 
     def _fill(self, out: Array, start: int, scale: float, first: int) -> None:
         if out.shape[1] == self.width:
-            if self.width:  # else every coordinate is fixed, and no direction is left
+            if self.width:  # otherwise every coordinate is fixed
                 self.directions.fill(out, self.key, self.t, start, scale)
         else:
             cast(Columns, self.directions).fill_columns(out, self.key, self.t, start, scale, first, self.width)
 
     @property
     def _compiled(self) -> Rademacher | None:
-        """The directions, if compiled loops add them up without making them."""
+        """The directions, if compiled loops add them without making an array of them."""
         signs = self.directions
         if type(signs) is Rademacher and signs.compiled and self.dtype in kernels.FLOATS:
-            return signs  # itself: what others derive from it may make other rows
+            return signs  # a subclass may make other rows
         return None
 
     @property
     def _strip(self) -> int:
-        """How many columns are made at a time: all, unless a row is larger than the cache and can be made in parts."""
+        """The columns at a time: all, unless a row exceeds PATCH_BYTES and can be made in parts."""
         large = self.width * self.dtype.itemsize > PATCH_BYTES and isinstance(self.directions, Columns)
         return STRIP if large else max(1, self.width)
 
     def _patches(self, rows: int, width: int) -> Sequence[tuple[int, int]]:
-        """The rows that are made at a time."""
+        """Split rows into parts of at most PATCH_BYTES."""
         return blocks(rows, width, self.dtype, PATCH_BYTES)
 
 
 class Moves(Protocol):
-    """Rows of directions that a segment can add to its base: a Stream, or groups of coordinates."""
+    """What a segment adds to its base: a Stream, or groups of coordinates."""
 
     def add(self, base: Array, radius: float, start: int, out: Array) -> None:
-        """out = base + radius u_j for the rows j = start, start + 1, ..."""
+        """Write base + radius u_j for the rows j = start, start + 1, ... into out."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """`count` rows base + radius u_j, or `count` copies of base where there is no stream.
+    """`count` rows base + radius u_j, or `count` copies of base without a stream.
 
     With `first_sample`, row j belongs to the random draw first_sample + j of a stochastic function.
     """
@@ -223,14 +224,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """The points of one iteration, segment after segment; asked in blocks that only the configuration decides."""
+    """The points of one iteration, segment after segment; only the configuration decides the blocks."""
 
     segments: tuple[Segment, ...]
     clip: Box | None = None
     max_block_bytes: int = MAX_BLOCK_BYTES
 
     count: int = field(init=False, repr=False)
-    """How many points."""
+    """The number of points."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "count", sum([segment.count for segment in self.segments]))
@@ -250,15 +251,15 @@ class Query:
 
     @property
     def stochastic(self) -> bool:
-        """Whether each row names the random draw it belongs to."""
+        """Whether the function takes the random draw of each row."""
         return self.segments[0].first_sample is not None
 
     def blocks(self) -> Sequence[tuple[int, int]]:
-        """The (start, stop) of the blocks in which the rows are asked."""
+        """(start, stop) of each block of rows that the function is called with."""
         return blocks(len(self), self.d, self.dtype, self.max_block_bytes)
 
     def points(self, start: int = 0, stop: int | None = None, *, out: Array | None = None) -> Array:
-        """Rows start .. stop-1, an array (stop - start, d)."""
+        """Rows start .. stop-1, an array (stop - start, d); `out`, if it is given."""
         stop = len(self) if stop is None else stop
         rows = np.empty((stop - start, self.d), self.dtype) if out is None else out
         for segment, low, high, first in self._within(start, stop):
@@ -276,7 +277,7 @@ class Query:
         return crc
 
     def samples(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
-        """The random draw that each row belongs to."""
+        """The number of the random draw of each row."""
         stop = len(self) if stop is None else stop
         parts = [
             (segment.first_sample or 0) + np.arange(low - first, high - first, dtype=np.int64)
@@ -285,7 +286,7 @@ class Query:
         return np.concatenate(parts)
 
     def _within(self, start: int, stop: int) -> list[tuple[Segment, int, int, int]]:
-        """The segments that meet rows start .. stop-1: (segment, from row, to row, its first row)."""
+        """The segments that overlap rows start .. stop-1: (segment, from row, to row, its first row)."""
         met, end = [], 0
         for segment in self.segments:
             first, end = end, end + segment.count
@@ -296,7 +297,7 @@ class Query:
 
 
 def scattered(moved: Array, free: Indices | None, d: int) -> Array:
-    """The vector of d coordinates with these values on the free ones, zero elsewhere."""
+    """The vector of d coordinates with these values at the free ones and zero elsewhere."""
     if free is None:
         return moved
     full = np.zeros(d, moved.dtype)

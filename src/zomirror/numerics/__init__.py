@@ -1,1 +1,1 @@
-"""Arrays, elementary functions and random bits whose results are the same on every machine, and the compiled loops."""
+"""Sums, elementary functions and random numbers with the same bits on every machine, and the compiled loops."""

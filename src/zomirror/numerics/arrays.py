@@ -1,7 +1,7 @@
-"""The array types that the core speaks of, and sums whose bits no BLAS decides.
+"""Array types, and sums whose order is fixed.
 
-BLAS sums in an order that depends on how many threads it may use, so its bits differ between a process and its
-workers, or between two machines. What a run's next point depends on is summed here instead.
+The order in which BLAS adds depends on its number of threads, so the last bits differ between a process and its
+workers, and between machines. Every sum that decides the next point of a run is taken here instead.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from zomirror.numerics import kernels
 Array = NDArray[np.floating[Any]]
 """float32 or float64."""
 Values = NDArray[np.float64]
-"""What the black box answered, one number a row."""
+"""Values of the function, one for each row."""
 Indices = NDArray[np.intp]
-"""Which coordinates."""
+"""Positions of coordinates."""
 
-COLUMNS = 1 << 13  # their part of the sum stays in the cache
+COLUMNS = 1 << 13
+"""Columns that a product works on at a time, so that their sums stay in the cache."""
 LANES = 16
-"""Sums that are made side by side."""
+"""Partial sums of a norm."""
 
 
 def norm1(x: Array, y: Array | None = None) -> float:
@@ -59,13 +60,13 @@ def step_norms(x: Array, y: Array) -> tuple[float, float, float]:
 
 
 def dot(a: Values, b: Values) -> float:
-    """<a, b> of short vectors, one term after the other."""
+    """<a, b> of short vectors, added in their order."""
     return float(np.add.accumulate(a * b)[-1]) if a.size else 0.0
 
 
 def finite(x: Array) -> bool:
     """Whether every entry is finite."""
-    return math.isfinite(sums(x)[0]) or bool(np.isfinite(x).all())  # the sum of finite numbers may not be
+    return math.isfinite(sums(x)[0]) or bool(np.isfinite(x).all())  # a sum of finite numbers can overflow
 
 
 def _folded(terms: Values) -> float:
@@ -78,9 +79,9 @@ def _folded(terms: Values) -> float:
 
 
 def product(weights: Array, rows: Array) -> Array:
-    """rows^T weights, each entry added up in the order of the rows."""
+    """rows^T weights, added in the order of the rows."""
     width = rows.shape[1]
-    if width == 1:  # einsum would take it for a scalar product, and sum in another order
+    if width == 1:  # einsum would compute a scalar product, which adds in another order
         return np.add.accumulate(weights * rows[:, 0])[-1:] + rows.dtype.type(0)
     if width <= COLUMNS:
         total: Array = np.einsum("i,ij->j", weights, rows)

@@ -1,8 +1,8 @@
-"""exp and log made of sums, products and quotients alone, so that they have the same bits on every machine.
+"""exp, log and roots with the same bits on every machine.
 
-IEEE 754 says how those round, but not how exp and log do: numpy's differ between processors, and a run that is resumed
-on another machine would part from itself in the last digit. These are within three units in the last place, and
-_kernels.c has the same operations in the same order.
+IEEE 754 fixes the rounding of sums, products and quotients, but not of exp and log: numpy's differ between processors,
+and a run that is resumed on another machine would differ in the last digit. These use sums, products and quotients
+only, with an error of at most three units in the last place. _kernels.c has the same operations in the same order.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from zomirror.numerics.arrays import Array
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A float type: x = m 2^k with 1 <= m < 2, whose bits are those of k + bias and then `mantissa` bits of m."""
+    """A float type: x = m 2^k with 1 <= m < 2 is stored as the bits of k + bias, then `mantissa` bits of m."""
 
     word: np.dtype[Any]
     mantissa: int
     bias: int
     ln2: NDArray[Any]
-    """ln 2 with so few digits that its product with every k is exact."""
+    """ln 2, rounded to so few bits that its product with every exponent k is exact."""
     ln2_rest: NDArray[Any]
+    """ln 2 minus `ln2`."""
     exp_terms: tuple[NDArray[Any], ...]
-    """1/n!, the last one first: what follows is below half a unit in the last place, for |r| <= ln(2)/2."""
+    """1/n! for n down to 2; the terms left out are below half a unit in the last place for |r| <= ln(2)/2."""
     log_terms: tuple[NDArray[Any], ...]
-    """2/(2n + 1), the last one first."""
+    """2/(2n + 1) for n down to 1."""
     one: NDArray[Any]
     half: NDArray[Any]
-    """A ufunc takes an array () twice as fast as a number."""
+    """Constants are arrays of shape (): ufuncs take them twice as fast as Python numbers."""
     largest: float
 
 
@@ -62,10 +63,10 @@ REALS = {
 
 
 def expm1(u: Array) -> Array:
-    """e^u - 1, for u whose e^u is within the range of its type.
+    """e^u - 1, for u such that e^u neither overflows nor underflows.
 
-    With k the integer next to u / ln 2 and r = u - k ln 2, it is 2^k expm1(r) + (2^k - 1), and expm1(r) a short
-    series. Adding 1.5 2^mantissa rounds to an integer, and leaves k in the last bits.
+    Let k be u / ln 2 rounded to an integer and r = u - k ln 2. Then e^u - 1 = 2^k expm1(r) + (2^k - 1), where expm1(r)
+    is a Taylor polynomial. Adding 1.5 2^mantissa rounds to an integer and leaves k in the low bits.
     """
     real = REALS[u.dtype]
     shift = np.array(3 * 2.0 ** (real.mantissa - 1), u.dtype)
@@ -88,7 +89,7 @@ def expm1(u: Array) -> Array:
 
 
 def log(w: Array) -> Array:
-    """ln w, for finite w >= 1: k ln 2 + 2 artanh((m - 1)/(m + 1)) with sqrt(1/2) < m <= sqrt(2)."""
+    """ln w, for finite and normal w > 0: k ln 2 + 2 artanh((m - 1)/(m + 1)) with sqrt(1/2) < m <= sqrt(2)."""
     real = REALS[w.dtype]
     bits = w.view(real.word)
     k = (bits >> real.word.type(real.mantissa)).astype(w.dtype)
@@ -110,7 +111,7 @@ def log(w: Array) -> Array:
 
 
 def log1p(t: Array) -> Array:
-    """ln(1 + t) for t >= 0, in place of t: ln(w) + (t - (w - 1))/w with w = 1 + t mends what rounding took from w."""
+    """ln(1 + t) for t >= 0, written over t: ln(w) + (t - (w - 1))/w with w = 1 + t corrects the rounding error of w."""
     real = REALS[t.dtype]
     np.minimum(t, np.array(real.largest, t.dtype), out=t)
     w = t + real.one
@@ -121,7 +122,7 @@ def log1p(t: Array) -> Array:
 
 
 def root(x: float, n: int) -> float:
-    """x^(1/n) for x >= 0; 0 and inf where 1/x or x is out of range."""
+    """x^(1/n) for x >= 0; 0 for x below 1e-300 and inf above 1e300."""
     if x < 1:
         return 1 / root(1 / x, n) if x > 1e-300 else 0.0
     return float(expm1(log(np.array([x])) / n)[0]) + 1 if x < 1e300 else math.inf

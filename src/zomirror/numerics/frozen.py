@@ -1,4 +1,4 @@
-"""A frozen object with other values in some of its fields: a run is a chain of them, some five a batch."""
+"""A fast dataclasses.replace: a run makes about five new frozen states for each batch."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = ["changed"]
 
-if TYPE_CHECKING:  # for whoever checks types, who then knows which fields there are
+if TYPE_CHECKING:  # type checkers know the fields that dataclasses.replace takes
     from dataclasses import replace as changed
 else:
 
     def changed(one: Any, /, **fields: Any) -> Any:
-        """dataclasses.replace, in a quarter of the time: for classes without slots, post-init or cached values."""
+        """dataclasses.replace in a quarter of the time, for classes without slots, post-init or cached values."""
         fresh = object.__new__(type(one))
         values = fresh.__dict__
         values.update(one.__dict__)

@@ -1,7 +1,7 @@
 """The compiled inner loops of _kernels.c, if this installation has them.
 
-They give the numbers that numpy gives, bit for bit, so it never matters to a run whether they are there: a run begun
-with them may go on without. They are compiled when the package is installed on a machine with a C compiler.
+They are compiled when the package is installed on a machine with a C compiler. They give the same bits as the numpy
+code, so a run that was started with them can be resumed without them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 VARIABLE = "ZOMIRROR_KERNELS"
-"""Set to 0 in the environment to do without them."""
+"""The environment variable that switches the compiled loops off when it is 0."""
 REVISION = 6
-"""Of the calls that this version makes; a library that was left behind by another one is not used."""
+"""The version of the interface; a library that was compiled for another one is ignored."""
 
 
 def found() -> ModuleType | None:
-    """The compiled module, or None where numpy must do."""
+    """The compiled module, or None."""
     if os.environ.get(VARIABLE) == "0":
         return None
     try:
@@ -33,23 +33,23 @@ def found() -> ModuleType | None:
 
 compiled = found()
 PLAIN = 0x0101
-"""What `flags.num` has of a contiguous and aligned array: numpy's NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED."""
+"""NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED in `flags.num` of an array."""
 FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 def suited(first: NDArray[Any], *others: NDArray[Any]) -> bool:
-    """Whether these arrays may be given to them: of one float type of this machine, contiguous and aligned."""
+    """Whether the compiled loops take these arrays: all float32 or all float64, contiguous and aligned."""
     dtype = first.dtype
     if dtype not in FLOATS or first.flags.num & PLAIN != PLAIN:
         return False
-    for array in others:  # noqa: SIM110 - asked some ten times a batch, where a generator takes twice as long
+    for array in others:  # noqa: SIM110 - called ten times a batch, and any() with a generator takes twice as long
         if array.flags.num & PLAIN != PLAIN or array.dtype != dtype:
             return False
     return True
 
 
 def there() -> ModuleType:
-    """The compiled module, where it is known to be there."""
+    """The compiled module; ImportError if there is none."""
     if compiled is None:
-        raise ImportError("expected the compiled loops, which this installation does not have")
+        raise ImportError("expected the compiled loops, but this installation has none")
     return compiled

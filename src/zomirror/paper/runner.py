@@ -14,9 +14,10 @@ import numpy as np
 from zomirror.checks import positive_integer
 from zomirror.contrast.loss import is_valid
 from zomirror.engine.black_box import BlackBox, checked_values
-from zomirror.engine.driver import Job as DrivenJob
-from zomirror.engine.driver import Search, drive_many
+from zomirror.engine.driver import drive_many
 from zomirror.engine.interrupt import stop_on_signal
+from zomirror.engine.request import Job as DrivenJob
+from zomirror.engine.request import Search
 from zomirror.errors import ArgumentError, ZomirrorError
 from zomirror.minimization import durable_minimization
 from zomirror.numerics.arrays import Values

@@ -10,13 +10,13 @@ from typing import Any
 
 import zomirror
 from zomirror.contrast import Explanation
+from zomirror.contrast.words import answer
 from zomirror.drawing.picture import picture_in
 from zomirror.drawing.subject import feature_name, largest_features, shown_classes
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.report.chart import Bar, Convergence, bars, convergence
 from zomirror.report.html import html_page
 from zomirror.report.panels import Panels, panels
-from zomirror.report.words import answer
 
 MOST_CLASSES = 12
 """Classes whose scores are shown: the labels, and those with the highest scores."""

@@ -17,7 +17,7 @@ from zomirror.checks import choice, positive_integer
 from zomirror.classifiers.http.payload import OpenInference, Payload, PlainJson, load
 from zomirror.classifiers.http.transport import Endpoint
 from zomirror.classifiers.protocol import MalformedError, ask, check_batch_rows, check_scores, join
-from zomirror.engine.resend import send_again
+from zomirror.engine.retry import send_again
 from zomirror.errors import ArgumentError, OracleError
 
 if TYPE_CHECKING:

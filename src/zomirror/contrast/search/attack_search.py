@@ -19,8 +19,8 @@ from zomirror.contrast.search.coarse_to_fine import is_picture, look
 from zomirror.contrast.search.evaluate import ask_scores, driven
 from zomirror.contrast.search.explain_search import conducted, descend
 from zomirror.contrast.search.finishing import POLISH_SHARE, finish, pull_of
-from zomirror.engine.driver import Request, Search
 from zomirror.engine.ledger import Answer
+from zomirror.engine.request import Request, Search
 from zomirror.result import Status
 
 WALK_SHARE = 0.6

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.progress import Progress
-from zomirror.engine.driver import Request
 from zomirror.engine.ledger import Answer
+from zomirror.engine.request import Request
 from zomirror.methods.query import Query, Segment
 from zomirror.numerics.arrays import Array
 

@@ -28,8 +28,8 @@ from zomirror.contrast.search.evaluate import ask_scores
 from zomirror.contrast.search.finishing import BEYOND, FINISH_SHARE, ended, thinned
 from zomirror.contrast.search.margin_descent import Course
 from zomirror.contrast.search.multistart import from_each, starts_of
-from zomirror.engine.driver import Request, Search
 from zomirror.engine.ledger import Answer
+from zomirror.engine.request import Request, Search
 from zomirror.errors import ArgumentError
 from zomirror.problem import ElasticNet
 from zomirror.result import Status

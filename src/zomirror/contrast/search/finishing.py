@@ -14,8 +14,8 @@ from zomirror.contrast.search.local_refinement import Pull, refine
 from zomirror.contrast.search.prune import thin
 from zomirror.contrast.search.range_search import reach
 from zomirror.contrast.search.shrink import polish
-from zomirror.engine.driver import Request
 from zomirror.engine.ledger import Answer
+from zomirror.engine.request import Request
 
 FINISH_SHARE = 0.25
 """The part of the queries that the descent leaves for refining, pruning and shrinking."""

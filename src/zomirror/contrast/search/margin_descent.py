@@ -9,8 +9,8 @@ import numpy as np
 from zomirror.contrast.candidate import Candidate
 from zomirror.contrast.loss import LOSSES
 from zomirror.contrast.progress import Progress
-from zomirror.engine.driver import Request
 from zomirror.engine.ledger import Answer
+from zomirror.engine.request import Request
 from zomirror.methods.presets import recommended
 from zomirror.numerics.arrays import Array
 from zomirror.optimizer import Optimizer

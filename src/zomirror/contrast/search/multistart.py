@@ -13,8 +13,8 @@ from zomirror.contrast.candidate import Candidate
 from zomirror.contrast.progress import Progress
 from zomirror.contrast.search.finishing import FINISH_SHARE, POLISH_SHARE, finish, near, pruned
 from zomirror.contrast.search.margin_descent import Course
-from zomirror.engine.driver import Request
 from zomirror.engine.ledger import Answer
+from zomirror.engine.request import Request
 from zomirror.numerics.arrays import Array
 from zomirror.result import Status
 

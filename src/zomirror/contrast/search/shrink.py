@@ -47,7 +47,7 @@ def polish(best: Candidate, goal: Goal, box: Box, allowed: int) -> Asking:
             for candidate in found:
                 if candidate.valid and candidate.better_than(best):
                     best = candidate
-        if best.fun > before.fun - 0.005 * abs(before.fun):
+        if best is before or best.fun > before.fun - 0.005 * abs(before.fun):
             break
     return best
 

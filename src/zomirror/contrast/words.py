@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zomirror.contrast import Explanation
+from zomirror.contrast.explanation import Explanation
 from zomirror.drawing.picture import Pixels, picture_in
 from zomirror.drawing.subject import feature_name, largest_features
 from zomirror.features.image_axes import counted
@@ -16,6 +16,21 @@ _PLACES = {"middle centre": "centre", "upper centre": "top", "lower centre": "bo
 _PLACES |= {"middle left": "left", "middle right": "right"}
 _MOST = 3
 """The features of a table that are named; the others are counted."""
+
+
+def sentence(one: Explanation) -> str:
+    """One explanation or attack in a sentence, without its full stop."""
+    label, other = one.name_of(one.label), one.name_of(one.contrast_label)
+    if not one.valid:
+        return f"{'attack on' if one.is_attack else f'{one.kind} of'} {label}: {one.message}"
+    count = counted(one.x, one.nnz, one.feature_names)
+    single = count.startswith("1 ")
+    if one.is_attack:
+        return f"{label} is taken for {other} with {count} changed"
+    if one.kind == "PP":
+        return f"classified {label} because of {count}, which alone {'is' if single else 'are'} enough"
+    holds = "is as it is" if single else "are as they are"
+    return f"classified {label} because {count} {holds}: changed, the class would be {other}"
 
 
 def answer(explanations: Sequence[Explanation]) -> str:
