@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
@@ -279,6 +280,26 @@ def test_minimize_finds_what_the_library_finds(here: Path, named: bool) -> None:
     assert (found["nfev"], found["status"], found["success"]) == (same.nfev, same.status.name, True)
 
 
+@pytest.mark.parametrize("name", [n for n in dir(zomirror.methods) if n == "recommended" or n.startswith("zo_")])
+def test_every_preset_is_reachable(here: Path, name: str) -> None:
+    import toy_model  # type: ignore[import-not-found,unused-ignore]
+
+    preset = getattr(zomirror.methods, name)
+    takes = inspect.signature(preset).parameters
+    given = {option: value for option, value in (("eta", 2.0), ("batch_size", 7)) if option in takes}
+    words: tuple[object, ...] = ("minimize", "toy_model:quadratic", "--dim", 5, "--bounds", "-1,1", "--budget", 400)
+    typed = [word for option, value in given.items() for word in (f"--{option.replace('_', '-')}", value)]
+    call(*words, "--method", name, *typed, "--out", "x.npy")
+    method = None if name == "recommended" else preset(**given)
+    same = zomirror.minimize(toy_model.quadratic, np.zeros(5), bounds=(-1, 1), budget=400, method=method, rng=0)
+    assert np.load("x.npy").tobytes() == same.x.tobytes()
+    for option in {"eta", "batch_size"} - set(given):
+        flag = f"--{option.replace('_', '-')}"
+        said = call(*words, "--method", name, *typed, flag, 7, code=2).stderr
+        assert f"expected no {flag} with {name}, which takes " in said
+        assert all(f"--{taken.replace('_', '-')}" in said for taken in given)
+
+
 def test_minimize_from_a_file_one_point_at_a_time(here: Path) -> None:
     np.save("x0.npy", np.full(4, 0.5))
     found = json.loads(
@@ -295,9 +316,14 @@ def test_minimize_from_a_file_one_point_at_a_time(here: Path) -> None:
     ("words", "code", "said"),
     [
         (["toy_model:quadratic"], 2, "expected --x0 FILE.npy or --dim N"),
-        (["toy_model:quadratic", "--dim", "3", "--method", "zo_psgd"], 2, "expected --eta with zo_psgd"),
-        (["toy_model:quadratic", "--dim", "3", "--eta", "1"], 2, "expected no --eta"),
-        (["toy_model:quadratic", "--dim", "3", "--batch-size", "9"], 2, "expected no --batch-size without --method"),
+        (["toy_model:quadratic", "--dim", "3", "--method", "zo_psgd"], 2, "expected --eta with zo_psgd, which takes"),
+        (
+            ["toy_model:quadratic", "--dim", "3", "--eta", "1"],
+            2,
+            "expected no --eta with recommended, which takes neither",
+        ),
+        (["toy_model:quadratic", "--dim", "3", "--batch-size", "9"], 2, "expected no --batch-size with recommended"),
+        (["toy_model:quadratic", "--dim", "3", "--method", "sgd"], 2, "expected --method among recommended, zo_ada_"),
         (["toy_model:number", "--dim", "3"], 2, "expected fun to be a function"),
         (["toy_model:broken", "--dim", "3"], 1, "the function raised OSError"),
         (["toy_model:quadratic", "--x0", "toy_model.py"], 1, "expected --x0 to be an array"),
@@ -355,7 +381,7 @@ def test_runs_are_listed_and_shown(here: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "does not say which command began it"),
+        (None, "does not store the command that started it"),
         ("{", "expected JSON"),
         ("[]", "expected a command of zomirror"),
         ('{"format": "zomirror command 1", "words": []}', "expected a command of zomirror"),
@@ -380,7 +406,7 @@ def test_bench_finds_the_checkout(here: Path) -> None:
     names = call("bench", "--list").stdout.split()
     folder = Path(zomirror.__file__).parents[2] / "benchmarks"
     assert names == sorted(path.stem for path in folder.glob("[a-z]*.py"))
-    assert "expected benchmarks of" in call("bench", "nothing", code=2).stderr
+    assert "expected benchmarks among" in call("bench", "nothing", code=2).stderr
     checkout = here / "checkout"
     (checkout / "benchmarks").mkdir(parents=True)
     (checkout / "pyproject.toml").write_text('[project]\nname = "zomirror"\n')

@@ -7,10 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 import zomirror
 from tests.support.command import COMMAND, begun, call, here, picture
+from zomirror.runs import inspect
 
 __all__ = ["here"]
 
@@ -78,7 +82,7 @@ def test_a_run_that_was_terminated_goes_on_by_resume(here: Path) -> None:
     with begun([*words, "--run-dir", "a run"], here, until="asked") as process:
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (143, "", "stopped; to go on: zomirror runs resume 'a run'\n")
+    assert (process.returncode, out, err) == (143, "", "stopped; to resume: zomirror runs resume 'a run'\n")
     assert not Path("x.npy").exists()
     assert json.loads(call("runs", "show", "a run", "--json").stdout)["state"] == "interrupted"
     found = json.loads(call("runs", "resume", "a run", "--json").stdout)
@@ -99,7 +103,7 @@ def test_explanations_that_were_interrupted_go_on_by_resume(here: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert err.endswith("stopped; to go on: zomirror runs resume runs\n")
+    assert err.endswith("stopped; to resume: zomirror runs resume runs\n")
     left_out = call("report", "runs", code=1).stderr.splitlines()
     assert left_out[0].startswith("left out: ")
     assert "has not finished" in left_out[0]
@@ -117,3 +121,62 @@ def test_explanations_that_were_interrupted_go_on_by_resume(here: Path) -> None:
     assert call("report", "runs/PN/a", "explanations").stdout == "report.html: 3 explanations, 3 of them valid\n"
     call("minimize", "toy_model:quadratic", "--dim", 3, "--budget", 50, "--run-dir", "other/one")
     assert "is a run of minimize, which explains nothing" in call("report", "other", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "journal", "answer"),
+    [
+        (["minimize", "toy_model:slow_quadratic", "--dim", "3", "--budget", "300"], "run/journal.bin", "x.npy"),
+        (
+            ["explain", "toy_model:slowly", "a.png", "--kind", "PN", "--budget", "300"],
+            "run/PN/a/journal.bin",
+            "explanations/a-PN.json",
+        ),
+        (
+            ["attack", "toy_model:slowly", "a.png", "--budget", "300"],
+            "run/attack/a/journal.bin",
+            "attacks/a-attack.json",
+        ),
+    ],
+    ids=["minimize", "explain", "attack"],
+)
+def test_a_killed_command_given_again_ends_as_if_never_killed(
+    here: Path, words: list[str], journal: str, answer: str
+) -> None:
+    picture(Path("a.png"))
+    words = [*words, "--out", "x.npy"] if words[0] == "minimize" else words
+    durable = [*words, "--run-dir", "run", "--json"]
+    call(*words)
+    whole = _answer(Path(answer))
+    Path(answer).unlink()
+    with begun(durable, here, until=journal) as process:
+        end = time.monotonic() + 60
+        while inspect("run").used == 0:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < end, "no answer after a minute"
+            time.sleep(0.01)
+        process.kill()
+        process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert inspect("run").state != "finished"
+    assert not Path(answer).exists()
+    found = json.loads(call(*durable).stdout)
+    found = found if isinstance(found, dict) else found[0]
+    assert _answer(Path(answer)) == whole
+    assert found["nfev"] <= 300
+    assert found["nfev"] <= found["sent"] <= 600
+
+
+def _answer(path: Path) -> object:
+    """The file's bytes; of an explanation everything but the number of queries sent, which kills increase."""
+    return path.read_bytes() if path.suffix == ".npy" else json.loads(path.read_text()) | {"sent": None}
+
+
+def test_max_sent_caps_the_queries_of_every_session(here: Path) -> None:
+    picture(Path("a.png"))
+    run = ("minimize", "toy_model:quadratic", "--dim", 3, "--budget", 300, "--max-sent", 100, "--run-dir", "run")
+    found = json.loads(call(*run, "--json", code=1).stdout)
+    assert (found["status"], found["sent"] <= 100) == ("MAX_SENT", True)
+    [one] = json.loads(call("explain", "toy_model:predict", "a.png", "--kind", "PN", "--max-sent", 50, "--json").stdout)
+    assert one["sent"] <= 50
+    assert "--max-sent 50" in one["command"]

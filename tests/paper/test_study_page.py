@@ -346,7 +346,7 @@ def test_the_spread_of_the_seeds_stands_beside_a_deviation(models: Path) -> None
 def test_the_command_of_the_comparison_tells_and_fails_when_a_row_is_off(models: Path, tmp_path: Path) -> None:
     finished(models, tmp_path / "good")
     told = call("reproduce", "check", models, "--out", tmp_path / "good").stdout
-    assert "0 runs computed, 312 were there" in told
+    assert "0 runs computed, 312 already finished" in told
     assert "18 of 18 rows agree within 10 %" in told
     finished(models, tmp_path / "bad", off=1.2)
     rows = json.loads(call("reproduce", "check", models, "--out", tmp_path / "bad", "--json", code=1).stdout)
@@ -390,7 +390,7 @@ def test_the_command_runs_draws_and_finds_everything_done_the_second_time(
     monkeypatch.setattr(studies, "AXES", ("iterations",))  # every figure is drawn for the report above
     words = ("reproduce", "mnist", "--images-per-class", 1, "--iterations", 2, "--algorithms", "adaexpmd")
     told = call(*words, "--out", tmp_path).stdout
-    assert "20 runs computed, 0 were there" in told
+    assert "20 runs computed, 0 already finished" in told
     assert (tmp_path / "reproduction.html").is_file()
     again = json.loads(call(*words, "--out", tmp_path, "--json").stdout)
     assert (again["computed"], again["found"]) == (0, 20)

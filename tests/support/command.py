@@ -48,6 +48,10 @@ def announcing(points):
     time.sleep(0.05)
     return quadratic(points)
 
+def slow_quadratic(points):
+    time.sleep(0.02)
+    return quadratic(points)
+
 def bad(points):
     return np.full(len(points), np.nan)
 

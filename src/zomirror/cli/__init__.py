@@ -1,4 +1,4 @@
-"""The command line: it parses and prints; what it does is done by the library."""
+"""The command line: it parses and prints; the library does the work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """Run `zomirror`, whose exit codes are those of `zomirror --help`."""
+    """Run `zomirror`; `zomirror --help` lists the exit codes."""
     signal.signal(signal.SIGTERM, _terminate)
     app(prog_name="zomirror")
 

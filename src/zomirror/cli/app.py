@@ -1,4 +1,4 @@
-"""The commands, and how each ends: exit codes, and errors as one sentence instead of a traceback."""
+"""The list of commands, their exit codes, and errors printed as one sentence instead of a traceback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typer.core import TyperGroup
 
 import zomirror
 from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, train
-from zomirror.cli.command_file import Stopped
 from zomirror.cli.show import warn
 from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
 
@@ -19,47 +18,47 @@ OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 class Terminated(BaseException):
-    """SIGTERM came; not an Exception, so that nobody takes it for a failure of a model."""
+    """SIGTERM was received; a BaseException, so that no handler takes it for an error of the model."""
 
 
 class Commands(TyperGroup):
-    """The commands of zomirror; --debug may stand anywhere."""
+    """The commands of zomirror; --debug is accepted anywhere on the line."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take --debug out, wherever it stands before a `--`."""
+        """Remove --debug, wherever it is before a `--`."""
         end = args.index("--") if "--" in args else len(args)
         ctx.meta["debug"] = "--debug" in args[:end]
         return super().parse_args(ctx, [arg for i, arg in enumerate(args) if arg != "--debug" or i > end])
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; an error becomes its sentence and an exit code."""
+        """Run the command; turn an error into a sentence and an exit code."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             warn("stopped by Ctrl-C")
             raise typer.Exit(INTERRUPTED) from None
-        except Stopped as stop:
-            warn(f"stopped; to go on: zomirror runs resume {shlex.quote(str(stop.run_dir))}")
+        except runs.StoppedRun as stop:
+            warn(f"stopped; to resume: zomirror runs resume {shlex.quote(str(stop.run_dir))}")
             raise typer.Exit(128 + stop.number) from None
         except Terminated:
             warn("stopped by SIGTERM")
             raise typer.Exit(TERMINATED) from None
         except ZomirrorError as error:
-            self._explain(ctx, str(error))
+            self._print_error(ctx, str(error))
             raise typer.Exit(USAGE if isinstance(error, ArgumentError | ArgumentTypeError) else FAILED) from None
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except OSError as error:
-            self._explain(ctx, str(error))
+            self._print_error(ctx, str(error))
             raise typer.Exit(FAILED) from None
         except Exception as error:
             if _is_usage(error):
                 raise
-            self._explain(ctx, f"{type(error).__name__}: {error} (this should not happen; --debug shows where)")
+            self._print_error(ctx, f"{type(error).__name__}: {error} (a bug in zomirror; --debug shows the traceback)")
             raise typer.Exit(FAILED) from None
 
     @staticmethod
-    def _explain(ctx: Any, sentence: str) -> None:
+    def _print_error(ctx: Any, sentence: str) -> None:
         if ctx.meta.get("debug"):
             warn(traceback.format_exc().rstrip())
         warn(f"error: {sentence}")
@@ -70,8 +69,8 @@ def _is_usage(error: Exception) -> bool:
     return hasattr(error, "exit_code") and hasattr(error, "format_message")
 
 
-def _version(*, wanted: bool) -> None:
-    if wanted:
+def _version(*, asked: bool) -> None:
+    if asked:
         typer.echo(f"zomirror {zomirror.__version__}")
         raise typer.Exit
 
@@ -94,14 +93,16 @@ def zomirror_(
         bool,
         typer.Option(
             "--version",
-            callback=lambda wanted: _version(wanted=wanted),
+            callback=lambda asked: _version(asked=asked),
             is_eager=True,
-            help="Say which version this is.",
+            help="Print the version.",
         ),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; accepted anywhere on the line.")
+    ] = False,
 ) -> None:
-    """Explain classifiers that can only be asked, and minimise functions that can only be asked."""
+    """Explain classifiers and minimise functions of which only the outputs are known."""
 
 
 app.command("explain")(explain.explain)

@@ -15,15 +15,15 @@ from zomirror.errors import ArgumentError, ZomirrorError
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Which ones, by name; without it, all.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Benchmarks to run. Default: all.")] = None,
     *,
-    list_: Annotated[bool, typer.Option("--list", help="Say which there are.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the benchmarks.")] = False,
 ) -> None:
-    """Run the benchmarks, which are in a checkout of zomirror and not in the installed package."""
+    """Run the benchmarks of a checkout of zomirror; the installed package has none."""
     found = {path.stem: path for path in sorted(_folder().glob("[a-z]*.py"))}
     unknown = [name for name in names or [] if name not in found]
     if unknown:
-        raise ArgumentError(f"expected benchmarks of {', '.join(found)}, got {unknown[0]!r}")
+        raise ArgumentError(f"expected benchmarks among {', '.join(found)}, got {unknown[0]!r}")
     if list_:
         say("\n".join(found))
         return
@@ -37,10 +37,10 @@ def bench(
 
 
 def _folder() -> Path:
-    """The benchmarks of the checkout that we are in, or that zomirror is imported from."""
+    """The benchmarks of the checkout around the working directory, or of the one zomirror is imported from."""
     here, package = Path.cwd(), Path(zomirror.__file__).resolve()
     for root in (here, *here.parents, *package.parents[2:3]):
         project = root / "pyproject.toml"
         if (root / "benchmarks").is_dir() and project.is_file() and 'name = "zomirror"' in project.read_text():
             return root / "benchmarks"
-    raise ZomirrorError("the benchmarks are in a checkout of zomirror: go into one and try again")
+    raise ZomirrorError(f"expected to be run in a checkout of zomirror, which holds the benchmarks, got {str(here)!r}")

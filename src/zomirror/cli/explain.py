@@ -4,135 +4,72 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zomirror.cli.model import Access
-from zomirror.cli.options import (
-    L1,
-    L2,
-    BatchRows,
-    Bounds,
-    Budget,
-    ClassNames,
-    Drop,
-    Inputs,
-    Json,
-    Kappa,
-    Mean,
-    ModelName,
-    Quiet,
-    RemoteModel,
-    RunDir,
-    Seed,
-    Shape,
-    Std,
-    TokenEnv,
-    Workers,
-)
+from zomirror.cli.arguments import SearchOptions, takes_search_options
+from zomirror.cli.search_command import SearchCommand
 from zomirror.cli.show import say
-from zomirror.cli.work import begin
 from zomirror.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from zomirror.cli.saved import Saved
     from zomirror.contrast import Explanation
 
 
-class Kind(StrEnum):
-    """What to look for."""
+class KindChoice(StrEnum):
+    """The kinds of explanation."""
 
     PP = "PP"
     PN = "PN"
     BOTH = "both"
 
 
-class Loss(StrEnum):
-    """What is descended."""
+class LossChoice(StrEnum):
+    """The losses that a search can minimise."""
 
     HINGE = "hinge"
     SOFTPLUS = "softplus"
 
 
+@takes_search_options(l1=0.1, l2=0.15, out=Path("explanations"))
 def explain(
     context: typer.Context,
-    model: ModelName,
-    inputs: Inputs = None,
+    typed: SearchOptions,
+    *,
     kind: Annotated[
-        Kind, typer.Option(help="PP: what alone keeps the class. PN: what would change it.", case_sensitive=False)
-    ] = Kind.BOTH,
-    l1: L1 = 0.1,
-    l2: L2 = 0.15,
-    kappa: Kappa = 0.0,
-    budget: Budget = 10_000,
-    bounds: Bounds = None,
+        KindChoice,
+        typer.Option(
+            help="PP: a part that alone keeps the class. PN: a change that gives another class.", case_sensitive=False
+        ),
+    ] = KindChoice.BOTH,
     baseline: Annotated[
         float | None,
-        typer.Option(help="What an absent feature is. Without it 0; for a .csv the mean of each column."),
+        typer.Option(help="The value of an absent feature. Default 0; for a .csv the mean of each column."),
     ] = None,
-    *,
     signed: Annotated[
-        bool, typer.Option("--signed", help="A PN may take away, too. For a .csv it always may.")
+        bool, typer.Option("--signed", help="Let a PN lower features, too. For a .csv it always may.")
     ] = False,
-    label: Annotated[int | None, typer.Option(help="Explain this class instead of the predicted one.")] = None,
-    target: Annotated[int | None, typer.Option(help="The class that a PN must reach.")] = None,
-    loss: Annotated[Loss, typer.Option(help="What is descended.")] = Loss.HINGE,
-    search: Annotated[int, typer.Option(help="Try so many strengths of the penalty and keep the sparsest.")] = 0,
-    seed: Seed = 0,
-    batch_rows: BatchRows = None,
-    remote_model: RemoteModel = None,
-    token_env: TokenEnv = None,
-    shape: Shape = None,
-    mean: Mean = None,
-    std: Std = None,
-    class_names: ClassNames = None,
-    drop: Drop = None,
-    run_dir: RunDir = None,
-    workers: Workers = None,
-    out: Annotated[Path, typer.Option(file_okay=False, help="Where pictures and .json files go.")] = Path(
-        "explanations"
-    ),
-    json: Json = False,
-    quiet: Quiet = False,
+    loss: Annotated[LossChoice, typer.Option(help="The loss that the search minimises.")] = LossChoice.HINGE,
+    search: Annotated[
+        int, typer.Option(help="Penalty weights to try within the budget; the sparsest answer is kept.")
+    ] = 0,
 ) -> None:
-    """Say which few features hold up a model's decision: a part that alone keeps it, a change that turns it."""
-    if target is not None and kind is not Kind.PN:
+    """Find the few features that decide a model's answer: a part that keeps the class, a change that gives another."""
+    if typed.target is not None and kind is not KindChoice.PN:
         raise ArgumentError("expected --kind PN with --target: a PP keeps the class")
-    options: dict[str, Any] = {"l1": l1, "l2": l2, "kappa": kappa, "budget": budget, "loss": loss.value}
-    work = begin(
-        context,
-        [model, *(inputs or [])],
-        options | {"search": search, "label": label, "target": target},
-        Access(remote_model, token_env, batch_rows),
-        seed=seed,
-        bounds=bounds,
-        mean=mean,
-        std=std,
-        class_names=class_names,
-        shape=shape,
-        drop=drop,
-        run_dir=run_dir,
-        out=out,
-        baseline=baseline,
-        signed=signed,
-        workers=workers,
-        show=not (json or quiet),
-        each=("kind", "workers"),
-    )
-    kinds = ("PP", "PN") if kind is Kind.BOTH else (kind.value,)
-    found = work.find(kinds, lambda name, some: None if json else _tell(name, some, work.saved))
-    work.saved.overview(found)
-    work.end(found, json=json)
+    kinds = ("PP", "PN") if kind is KindChoice.BOTH else (kind.value,)
+    settings = {"loss": loss.value, "search": search}
+    SearchCommand.of(context, typed, settings, baseline=baseline, signed=signed).run(kinds, _tell)
 
 
-def _tell(name: str, explained: list[Explanation], saved: Saved) -> None:
-    """The answer in words, and a line for each explanation."""
+def _tell(name: str, found: list[Explanation], pictures: list[Path]) -> None:
+    """Print the answer in words, and a line for each explanation."""
     from zomirror.contrast.words import answer
     from zomirror.features.image_axes import counted
 
-    say(f"{name}: {answer(explained)}.")
-    for one in explained:
+    say(f"{name}: {answer(found)}.")
+    for one, picture in zip(found, pictures, strict=True):
         valid = "valid" if one.valid else "not valid"
         counts = f"{counted(one.x, one.nnz, one.feature_names)}, F {one.objective:.4g}, {one.nfev:,} queries"
-        say(f"  {one.kind}  {valid}, {counts}: {saved.of(one)[1]}")
+        say(f"  {one.kind}  {valid}, {counts}: {picture}")

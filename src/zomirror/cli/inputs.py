@@ -20,15 +20,13 @@ MAX_PIXELS = 1 << 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Input:
-    """One input in raw units, with the ranges of its table when it comes from one."""
+    """One input in raw units; if it is a row of a table, with the range and mean of each column."""
 
     name: str
     x: NDArray[Any]
     feature_names: tuple[str, ...] | None = None
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-    """The range of each column of the table."""
     mean: NDArray[np.float64] | None = None
-    """The mean of each column of the table."""
 
 
 def is_digits(text: str) -> bool:
@@ -37,7 +35,7 @@ def is_digits(text: str) -> bool:
 
 
 def read_inputs(texts: list[str], *, shape: tuple[int, ...] | None, drop: tuple[str, ...] = ()) -> list[Input]:
-    """The inputs that the texts name, in order; `shape` is that of one input where it is known."""
+    """Read the inputs in order; `shape` is the shape of one input, None if it is not known."""
     found: list[Input] = []
     for text in texts:
         found += _read(text, shape, drop)
@@ -84,7 +82,7 @@ def _digits(text: str, shape: tuple[int, ...] | None) -> list[Input]:
 
 
 def _picture(path: Path, shape: tuple[int, ...] | None) -> NDArray[Any]:
-    """The pixels in [0, 1], channels first unless `shape` has them last; grey or in colours as `shape` says."""
+    """Pixels in [0, 1]; `shape` decides between grey and colour, and whether channels are first (default) or last."""
     from PIL import Image
 
     channels, last = _channels(shape)
@@ -101,7 +99,7 @@ def _picture(path: Path, shape: tuple[int, ...] | None) -> NDArray[Any]:
 
 
 def _channels(shape: tuple[int, ...] | None) -> tuple[int | None, bool]:
-    """How many channels a picture of this shape has, and whether they come last."""
+    """The number of channels of a picture of this shape, and whether they are last."""
     if shape is None:
         return None, False
     if len(shape) == 2:
@@ -114,7 +112,7 @@ def _channels(shape: tuple[int, ...] | None) -> tuple[int | None, bool]:
 
 
 def _array(path: Path, rows: str | None, shape: tuple[int, ...] | None) -> list[Input]:
-    """The whole array is one input, unless rows are asked for."""
+    """One input, or one for each of the given rows."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -142,7 +140,7 @@ def _table(path: Path, rows: str, shape: tuple[int, ...] | None, drop: tuple[str
 
 
 def _numbers(path: Path, drop: tuple[str, ...]) -> tuple[tuple[str, ...] | None, NDArray[np.float64]]:
-    """The names of the columns, if the first line has them, and the numbers."""
+    """The column names, if the first line has them, and the numbers."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = [line for line in csv.reader(file) if line]
@@ -153,7 +151,7 @@ def _numbers(path: Path, drop: tuple[str, ...]) -> tuple[tuple[str, ...] | None,
     head = None if all(map(_is_number, lines[0])) else lines.pop(0)
     unknown = [name for name in drop if name not in (head or [])]
     if unknown:
-        known = ", ".join(head or []) or "none has a name"
+        known = ", ".join(head or []) or "the columns have no names"
         raise ArgumentError(f"expected --drop to name columns of {path} ({known}), got {unknown[0]!r}")
     kept = [i for i in range(len(head or lines[0])) if head is None or head[i] not in drop]
     rows = []
@@ -168,7 +166,7 @@ def _numbers(path: Path, drop: tuple[str, ...]) -> tuple[tuple[str, ...] | None,
             )
         rows.append([float(line[i]) for i in kept])
     if not rows:
-        raise DataError(f"expected rows of numbers, got only the names of columns in {str(path)!r}")
+        raise DataError(f"expected rows of numbers, got only column names in {str(path)!r}")
     return tuple(head[i] for i in kept) if head else None, np.array(rows)
 
 
@@ -181,7 +179,7 @@ def _is_number(text: str) -> bool:
 
 
 def _chosen(rows: str, count: int, path: Path) -> list[int]:
-    """`all`, `3`, `0-4` or `1,5,7-9`, counted from 0."""
+    """Read `all`, `3`, `0-4` or `1,5,7-9`; rows count from 0."""
     if rows == "all":
         return list(range(count))
     found: list[int] = []
@@ -197,7 +195,7 @@ def _chosen(rows: str, count: int, path: Path) -> list[int]:
 
 
 def _shaped(x: NDArray[Any], shape: tuple[int, ...] | None, name: str) -> NDArray[Any]:
-    """`x` in the shape that the model takes; only axes of length one, or a flat order, are rearranged."""
+    """`x` in the shape that the model takes; only flattening and axes of length 1 may differ."""
     if shape is None or x.shape == shape:
         return x
     same = [side for side in x.shape if side != 1] == [side for side in shape if side != 1]
@@ -209,7 +207,7 @@ def _shaped(x: NDArray[Any], shape: tuple[int, ...] | None, name: str) -> NDArra
 
 
 def model_and_inputs(what: list[str]) -> tuple[str, list[str]]:
-    """MODEL and the inputs; digits need no model to be named."""
+    """Split the arguments into MODEL and inputs; the default model for digits is lenet."""
     if is_digits(what[0]):
         return "lenet", what
     if len(what) < 2:

@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from zomirror.cli.command_file import stoppable, write_command
+from zomirror import methods
+from zomirror.cli.arguments import (
+    L1,
+    L2,
+    Json,
+    MaxSent,
+    Quiet,
+    RunDir,
+    Seed,
+    Workers,
+    cap_of,
+    pair,
+    repeated,
+    workers_of,
+)
 from zomirror.cli.model import load_object
-from zomirror.cli.options import L1, L2, Json, Quiet, RunDir, Seed, Workers, pair, repeated, workers_of
+from zomirror.cli.runs import stoppable, write_command
 from zomirror.cli.show import say, say_json
 from zomirror.contrast.meter import meter
 from zomirror.errors import ArgumentError, DataError
-from zomirror.methods import presets
 from zomirror.minimization import minimize as minimise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zomirror.methods.descent import MirrorDescent
+    from zomirror.methods import Method
     from zomirror.result import Intermediate, Result
 
 
-class Name(StrEnum):
-    """The named methods."""
-
-    RECOMMENDED = "recommended"
-    ADA_EXPMD = "zo_ada_expmd"
-    EXPMD = "zo_expmd"
-    ADA_PSGD = "zo_ada_psgd"
-    PSGD = "zo_psgd"
+PRESETS = {name: getattr(methods, name) for name in methods.__all__ if name == "recommended" or name.startswith("zo_")}
 
 
-class Returns(StrEnum):
-    """Which iterate is the answer."""
+class ReturnsChoice(StrEnum):
+    """Which iterate is returned."""
 
     LAST = "last"
     BEST = "best"
@@ -46,40 +53,46 @@ class Returns(StrEnum):
 def minimize(
     context: typer.Context,
     function: Annotated[
-        str, typer.Argument(metavar="MODULE:FUNCTION", help="Maps points (n, d) to n values; found from here, too.")
+        str,
+        typer.Argument(
+            metavar="MODULE:FUNCTION",
+            help="Maps points (n, d) to n values. Imported from the working directory or the Python path.",
+        ),
     ],
-    x0: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Where to begin.")] = None,
-    dim: Annotated[int | None, typer.Option(min=1, help="Begin at 0 in so many dimensions.")] = None,
+    x0: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="The start.")] = None,
+    dim: Annotated[int | None, typer.Option(min=1, help="Start at 0 in this number of dimensions.")] = None,
     l1: L1 = 0.0,
     l2: L2 = 0.0,
-    bounds: Annotated[str | None, typer.Option(metavar="LOWER,UPPER", help="Of every coordinate.")] = None,
-    budget: Annotated[int, typer.Option(help="Queries that may be used.")] = 10_000,
-    method: Annotated[Name, typer.Option(help="zo_expmd and zo_psgd need --eta.")] = Name.RECOMMENDED,
+    bounds: Annotated[str | None, typer.Option(metavar="LOWER,UPPER", help="Bounds of every coordinate.")] = None,
+    budget: Annotated[int, typer.Option(help="Queries that the run may use.")] = 10_000,
+    max_sent: MaxSent = None,
+    method: Annotated[
+        str,
+        typer.Option(metavar="NAME", help=f"One of {', '.join(PRESETS)}.", autocompletion=lambda: list(PRESETS)),
+    ] = "recommended",
     eta: Annotated[
-        float | None, typer.Option(help="Step size of zo_expmd and zo_psgd (larger: shorter steps).")
+        float | None, typer.Option(help="Inverse step size of zo_expmd and zo_psgd: larger means shorter steps.")
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option(help="Queries for one gradient estimate of a zo_ method. Without it 200.")
+        int | None, typer.Option(help="Queries per gradient estimate, for the methods that take it.")
     ] = None,
     *,
     one_by_one: Annotated[
         bool, typer.Option("--one-by-one", help="The function maps one point (d,) to a number.")
     ] = False,
-    returns: Annotated[Returns, typer.Option(help="Which iterate is the answer.")] = Returns.LAST,
-    maxiter: Annotated[int | None, typer.Option(help="Stop after so many iterations.")] = None,
-    max_time: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
-    target: Annotated[float | None, typer.Option(help="Stop when the objective falls to this.")] = None,
+    returns: Annotated[ReturnsChoice, typer.Option(help="Which iterate is returned.")] = ReturnsChoice.LAST,
+    maxiter: Annotated[int | None, typer.Option(help="Stop after this number of iterations.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="Stop after this number of seconds.")] = None,
+    target: Annotated[float | None, typer.Option(help="Stop when F falls to this value.")] = None,
     seed: Seed = 0,
     run_dir: RunDir = None,
     workers: Workers = None,
-    block_rows: Annotated[
-        int | None, typer.Option(help="Points that a worker is given at a time. Without it 1.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Write the answer there.")] = None,
+    block_rows: Annotated[int | None, typer.Option(help="Points that a worker gets at a time. Default 1.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.npy", help="Write the result to this file.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box, f known only by its values."""
+    """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box; only values of f are known."""
     fun = load_object(function, "FUNCTION")
     box = pair("--bounds", bounds)
     start = _start(x0, dim, box)
@@ -97,7 +110,7 @@ def minimize(
             l2=l2,
             bounds=box,
             budget=budget,
-            method=_method(method, eta, batch_size),
+            method=_method(method, {"eta": eta, "batch_size": batch_size}),
             rng=seed,
             vectorized=not one_by_one,
             callback=look,
@@ -105,6 +118,7 @@ def minimize(
             maxiter=maxiter,
             max_time=max_time,
             target=target,
+            max_sent=cap_of(max_sent, budget, run_dir),
             run_dir=run_dir,
             workers=workers_of(workers),
             block_rows=block_rows,
@@ -133,21 +147,26 @@ def _start(x0: Path | None, dim: int | None, box: tuple[float, float] | None) ->
     return found
 
 
-def _method(name: Name, eta: float | None, batch_size: int | None) -> MirrorDescent | None:
-    """The named method; None is the one that minimize recommends."""
-    constant = name in (Name.EXPMD, Name.PSGD)
-    if constant != (eta is not None):
-        raise ArgumentError(
-            f"expected --eta with {name.value}" if constant else f"expected no --eta: {name.value} finds its own steps"
-        )
-    if name is Name.RECOMMENDED:
-        if batch_size is not None:
-            raise ArgumentError("expected no --batch-size without --method: the recommended one finds its own")
+def _method(name: str, typed: dict[str, Any]) -> Method | None:
+    """The preset with the options that its signature takes; None is the recommended one."""
+    if name not in PRESETS:
+        raise ArgumentError(f"expected --method among {', '.join(PRESETS)}, got {name!r}")
+    known = signature(PRESETS[name]).parameters
+    takes = [option for option in typed if option in known]
+    which = f"{name}, which takes {' and '.join(map(_flag, takes)) or 'neither --eta nor --batch-size'}"
+    for option, value in typed.items():
+        if value is not None and option not in takes:
+            raise ArgumentError(f"expected no {_flag(option)} with {which}")
+        if value is None and option in takes and known[option].default is Parameter.empty:
+            raise ArgumentError(f"expected {_flag(option)} with {which}")
+    if name == "recommended":
         return None
-    make = getattr(presets, name.value)
-    sizes = {} if batch_size is None else {"batch_size": batch_size}
-    found: MirrorDescent = make(eta, **sizes) if constant else make(**sizes)
+    found: Method = PRESETS[name](**{option: value for option, value in typed.items() if value is not None})
     return found
+
+
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 def _save(path: Path, x: NDArray[Any]) -> None:
@@ -157,7 +176,7 @@ def _save(path: Path, x: NDArray[Any]) -> None:
 
 
 def _tell(result: Result, budget: int, out: Path | None) -> None:
-    say(f"{result.message}")
+    say(result.message)
     say(f"F {result.fun:.6g} (f {result.f:.6g}), {result.nfev:,} of {budget:,} queries, {result.nit:,} iterations")
     largest = np.argsort(-np.abs(result.x), kind="stable")[:5]
     shown = ", ".join(f"x[{i}] = {result.x[i]:.4g}" for i in largest if result.x[i])

@@ -6,75 +6,61 @@ import importlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from zomirror.errors import ArgumentError
 
+if TYPE_CHECKING:
+    from zomirror.cli.arguments import SearchOptions
+
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """A model that can be asked, and what is known about its inputs."""
+class LoadedModel:
+    """A classifier, and what is known about its inputs."""
 
     name: str
-    """As given, without anything secret: it is written down beside the answers."""
-    ask: Any
+    """As typed, without anything secret: it is stored with the answers."""
+    classifier: Any
     shape: tuple[int, ...] | None = None
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
-    class_names: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How a model is reached: what a URL needs beside itself, and how many rows go into one call."""
+def load_model(typed: SearchOptions, name: str) -> LoadedModel:
+    """Load the model of this name with the options --batch-rows, --remote-model and --token-env."""
+    from zomirror import models  # imported late: --help needs none of it
+    from zomirror.classifiers import as_classifier, http_classifier, onnx_classifier
 
-    remote_model: str | None = None
-    token_env: str | None = None
-    batch_rows: int | None = None
-
-
-def load_model(text: str, access: Access | None = None) -> Model:
-    """The model that `text` names, ready to be asked."""
-    from zomirror import models  # loaded only by those who ask a model
-    from zomirror.classifiers import as_classifier, onnx_classifier
-
-    access = access or Access()
-    if text.lower().startswith(("http://", "https://")):
-        return _remote(text, access)
-    if access.remote_model or access.token_env:
-        raise ArgumentError(f"expected a URL with --remote-model and --token-env, got MODEL {text!r}")
-    if text in models.names():
-        card = models.card(text)
-        found = onnx_classifier(models.path(text), batch_rows=access.batch_rows)
-        return Model(text, found, _known(found.input_shape), card.mean, card.std)
-    if text.lower().endswith(".onnx"):
-        if not Path(text).is_file():
-            raise ArgumentError(f"expected MODEL to be a file that exists, got {text!r}")
-        found = onnx_classifier(text, batch_rows=access.batch_rows)
-        return Model(text, found, _known(found.input_shape))
-    if ":" in text:
-        return Model(text, as_classifier(load_object(text, "MODEL"), batch_rows=access.batch_rows))
+    rows = typed.batch_rows
+    if name.lower().startswith(("http://", "https://")):
+        remote = http_classifier(name, model=typed.remote_model, token_env=typed.token_env, batch_rows=rows)
+        return LoadedModel(public(name), remote, _known(remote.shape[1:] if remote.shape else None))
+    if typed.remote_model or typed.token_env:
+        raise ArgumentError(f"expected a URL with --remote-model and --token-env, got MODEL {name!r}")
+    if name in models.names():
+        card, found = models.card(name), onnx_classifier(models.path(name), batch_rows=rows)
+        return LoadedModel(name, found, _known(found.input_shape), card.mean, card.std)
+    if name.lower().endswith(".onnx"):
+        if not Path(name).is_file():
+            raise ArgumentError(f"expected MODEL to be a file that exists, got {name!r}")
+        found = onnx_classifier(name, batch_rows=rows)
+        return LoadedModel(name, found, _known(found.input_shape))
+    if ":" in name:
+        return LoadedModel(name, as_classifier(load_object(name, "MODEL"), batch_rows=rows))
     raise ArgumentError(
         f"expected MODEL as an .onnx file, module:function, a URL or one of the bundled networks "
-        f"({', '.join(models.names())}), got {text!r}"
+        f"({', '.join(models.names())}), got {name!r}"
     )
 
 
-def _remote(url: str, access: Access) -> Model:
-    from zomirror.classifiers.http.server_model import http_classifier
-
-    found = http_classifier(url, model=access.remote_model, token_env=access.token_env, batch_rows=access.batch_rows)
-    return Model(public(url), found, _known(found.shape[1:] if found.shape else None))
-
-
 def _known(sides: tuple[int | None, ...] | None) -> tuple[int, ...] | None:
-    """The shape of one input, when every side of it is known."""
+    """The shape of one input; None if a side is not known."""
     return None if sides is None or None in sides else tuple(side for side in sides if side is not None)
 
 
 def load_object(text: str, what: str) -> Any:
-    """The object that `module:name` names, modules of the working directory included."""
+    """Import the object `module:name`; the working directory is searched, too."""
     module_name, _, path = text.partition(":")
     if not module_name or not all(part.isidentifier() for part in (*module_name.split("."), *path.split("."))):
         raise ArgumentError(f"expected {what} as module:function, got {text!r}")
@@ -99,6 +85,6 @@ def load_object(text: str, what: str) -> Any:
 
 
 def public(url: str) -> str:
-    """The URL without what may be secret: a name, a password, a query."""
+    """The URL without user name, password and query, which may be secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from zomirror.cli.options import Json
+from zomirror.cli.arguments import Json
 from zomirror.cli.show import say, say_json, warn
 from zomirror.errors import RunError
 
@@ -16,11 +16,13 @@ def report(
     what: Annotated[
         list[Path],
         typer.Argument(
-            metavar="WHAT...", help="The .json files that explain wrote, runs, or directories of them.", exists=True
+            metavar="WHAT...",
+            help=".json files of explanations, run directories, or directories of either.",
+            exists=True,
         ),
     ],
-    out: Annotated[Path, typer.Option(dir_okay=False, help="The page.")] = Path("report.html"),
-    title: Annotated[str, typer.Option(help="Its heading.")] = "Explanations",
+    out: Annotated[Path, typer.Option(dir_okay=False, help="The HTML file to write.")] = Path("report.html"),
+    title: Annotated[str, typer.Option(help="The heading of the page.")] = "Explanations",
     *,
     json: Json = False,
 ) -> None:

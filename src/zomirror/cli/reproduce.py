@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zomirror.cli.options import Json, Quiet, Workers, workers_of
+from zomirror.cli.arguments import Json, Quiet, Workers, workers_of
 from zomirror.cli.show import say, say_json, table, warn
 from zomirror.errors import ArgumentError
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from zomirror.paper.studies import Report
 
 
-class Which(StrEnum):
-    """Whose settings."""
+class SettingsChoice(StrEnum):
+    """The settings of the paper, or of its authors' code."""
 
     PRINTED = "printed"
     AUTHORS = "authors"
@@ -30,31 +30,35 @@ class Which(StrEnum):
 
 def reproduce(
     study: Annotated[
-        str | None, typer.Argument(help="mnist, cifar, all, dimension, check or report; --list says more.")
+        str | None, typer.Argument(help="mnist, cifar, all, dimension, check or report; --list describes them.")
     ] = None,
     path: Annotated[Path | None, typer.Argument(help="For check: the directory of the authors' models.")] = None,
     settings: Annotated[
-        Which, typer.Option(help="What the paper prints, or what its authors' code had.")
-    ] = Which.PRINTED,
+        SettingsChoice, typer.Option(help="Settings as the paper prints them, or as its authors' code has them.")
+    ] = SettingsChoice.PRINTED,
     images_per_class: Annotated[int, typer.Option(min=1, help="Correctly classified test images of each class.")] = 20,
-    model: Annotated[Path | None, typer.Option(dir_okay=False, help="An .onnx file for the bundled one.")] = None,
-    iterations: Annotated[int, typer.Option(min=1, help="Of 201 queries each; the paper's figures have 200.")] = 200,
+    model: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="An .onnx file to use instead of the bundled network.")
+    ] = None,
+    iterations: Annotated[
+        int, typer.Option(min=1, help="Iterations of 201 queries each; the paper's figures have 200.")
+    ] = 200,
     algorithms: Annotated[
-        str | None, typer.Option(help="Only these, such as adaexpmd,expmd-1,psgd-10,recommended.")
+        str | None, typer.Option(help="Algorithms to run, such as adaexpmd,expmd-1,psgd-10,recommended. Default: all.")
     ] = None,
     workers: Workers = None,
     lockstep: Annotated[
-        int, typer.Option(min=1, help="Runs side by side in each process, whose batches the model sees as one.")
+        int, typer.Option(min=1, help="Runs that each process advances together, with one call of the model for all.")
     ] = 1,
-    out: Annotated[Path, typer.Option(file_okay=False, help="Where runs, results, figures and the page go.")] = Path(
-        "reproduction"
-    ),
+    out: Annotated[
+        Path, typer.Option(file_okay=False, help="Directory for runs, results, figures and the page.")
+    ] = Path("reproduction"),
     *,
-    list_: Annotated[bool, typer.Option("--list", help="Say which studies there are, and how many runs.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the studies and their number of runs.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Repeat the paper's experiments; the same command goes on where it was, and computes nothing twice."""
+    """Repeat the paper's experiments; the same command resumes an interrupted study."""
     from zomirror.paper import reference as check
     from zomirror.paper import runner, studies
     from zomirror.paper.settings import ALGORITHMS, Algorithm
@@ -63,7 +67,7 @@ def reproduce(
         _list(per_class=images_per_class, json=json)
         return
     if study is None:
-        raise ArgumentError(f"expected a study: {', '.join(studies.STUDIES)}; zomirror reproduce --list says more")
+        raise ArgumentError(f"expected a study: {', '.join(studies.STUDIES)}; zomirror reproduce --list describes them")
     if study == "report":
         _tell(studies.report(out, iterations=iterations), runner.Work(0, 0, 0), json=json)
         return
@@ -85,7 +89,7 @@ def reproduce(
     with _bar(f"reproduce {study}", show=not (quiet or json)) as tell:
         work = runner.run(tasks, out, workers=workers_of(workers), lockstep=lockstep, tell=tell)
     if work.signal is not None:
-        warn(f"stopped, {work.left:,} runs left; the same command goes on")
+        warn(f"stopped, {work.left:,} runs left; the same command resumes")
         raise typer.Exit(128 + signal.Signals(work.signal))
     if study == "check" and path is not None:
         _tell_check(studies.checked(path, out), work, json=json)
@@ -110,7 +114,7 @@ def _list(*, per_class: int, json: bool) -> None:
 
 @contextmanager
 def _bar(what: str, *, show: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left, on a terminal; told how many of how many runs are finished."""
+    """A progress bar on a terminal; its function takes the finished and the total number of runs."""
     from rich import progress
     from rich.console import Console
 
@@ -130,7 +134,7 @@ def _bar(what: str, *, show: bool) -> Iterator[Callable[[int, int], None]]:
         first: list[int] = []
 
         def tell(done: int, total: int) -> None:
-            # Runs of earlier sessions took no time now: counted in, they would promise too early an end.
+            # Runs of earlier sessions are left out: they took no time now and would make the estimate too short.
             first.append(done)
             bar.update(task, completed=done - first[0], total=total - first[0])
 
@@ -152,7 +156,7 @@ def _tell(report: Report, work: Work, *, json: bool) -> None:
         )
         return
     if work.computed or work.found:
-        say(f"{work.computed:,} runs computed, {work.found:,} were there")
+        say(f"{work.computed:,} runs computed, {work.found:,} already finished")
     for settings, made in report.claims.items():
         say(f"settings: {settings}")
         rows = [(f"({claim.number})", claim.verdict.value, claim.text) for claim in made]
@@ -160,7 +164,7 @@ def _tell(report: Report, work: Work, *, json: bool) -> None:
             say(f"  {line}")
     for growth in report.growths:
         say(f"queries at d = {', '.join(f'{d:,}' for d in growth.dimensions)}: {growth.words}")
-    say(f"page: {report.page}; figures and numbers are beside it")
+    say(f"page: {report.page}; figures and numbers are in the same directory")
 
 
 def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
@@ -182,20 +186,9 @@ def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
             ]
         )
     else:
-        say(f"{work.computed:,} runs computed, {work.found:,} were there")
-        head = (
-            "settings",
-            "row",
-            "images",
-            "seeds",
-            "t=25",
-            "50",
-            "100",
-            "150",
-            "200",
-            "largest deviation",
-            "by seeds",
-        )
+        say(f"{work.computed:,} runs computed, {work.found:,} already finished")
+        times = ("t=25", "50", "100", "150", "200")
+        head = ("settings", "row", "images", "seeds", *times, "largest deviation", "by seeds")
         lines = [
             (
                 row.reference.settings,
@@ -211,6 +204,6 @@ def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
         for line in table(head, lines):
             say(line)
         say(f"measured/reference; {sum(row.agrees for row in rows)} of {len(rows)} rows agree within 10 %")
-        say("same signs: with the reference's own random directions; sd: of what our seeds do to a row")
+        say("same signs: with the reference's random directions; sd: standard deviation over our seeds")
     if not all(row.agrees for row in rows):
         raise typer.Exit(1)

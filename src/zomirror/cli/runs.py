@@ -1,21 +1,86 @@
-"""`zomirror runs list|show|resume`: what run directories hold, and going on with them."""
+"""`zomirror runs list|show|resume`, and the command that a run directory stores so that it can be resumed."""
 
 from __future__ import annotations
 
+import json as json_text
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zomirror.cli.command_file import shown, words_of
-from zomirror.cli.options import Json
+from zomirror.cli.arguments import Json
 from zomirror.cli.show import say, say_json, table, warn
+from zomirror.engine.interrupt import stop_on_signal
+from zomirror.errors import ArgumentError, DataError, RunError
+from zomirror.runs.configuration import COMMAND
 
 if TYPE_CHECKING:
     from zomirror.runs import RunInfo
 
-app = typer.Typer(no_args_is_help=True, help="Say what run directories hold; go on with a run.")
+FORMAT = "zomirror command 1"
+RESUMABLE = ("attack", "explain", "minimize")
+MAX_BYTES = 1 << 20
+app = typer.Typer(no_args_is_help=True, help="List, describe and resume run directories.")
+
+
+def write_command(run_dir: Path | None, words: Sequence[str]) -> None:
+    """Store the command in its run directory, which is created if needed."""
+    if run_dir is None:
+        return
+    run_dir.mkdir(parents=True, exist_ok=True)
+    temporary = run_dir / f".{COMMAND}.tmp"  # a command killed here leaves it behind
+    foreign = sorted(path.name for path in run_dir.iterdir() if path != temporary)
+    if foreign and not (run_dir / COMMAND).exists():
+        raise RunError(
+            f"directory {str(run_dir)!r} holds other files ({', '.join(foreign[:3])}): use an empty --run-dir"
+        )
+    temporary.write_text(json_text.dumps({"format": FORMAT, "words": list(words)}), encoding="utf-8")
+    temporary.replace(run_dir / COMMAND)
+
+
+class StoppedRun(BaseException):
+    """A signal stopped a durable run; a BaseException, so that no handler takes it for an error of the model."""
+
+    def __init__(self, number: int, run_dir: Path) -> None:
+        super().__init__(number)
+        self.number, self.run_dir = number, run_dir
+
+
+@contextmanager
+def stoppable(run_dir: Path | None) -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM stop a durable run after the current batch; then raise StoppedRun."""
+    if run_dir is None:
+        yield
+        return
+    with stop_on_signal() as stop:
+        yield
+    if stop.requested is not None:
+        raise StoppedRun(stop.requested, run_dir)
+
+
+def words_of(run_dir: Path) -> list[str]:
+    """The command that started the run, with this directory as its --run-dir."""
+    path = run_dir / COMMAND
+    if not run_dir.is_dir():
+        raise ArgumentError(f"expected a run directory, got {str(run_dir)!r}, which does not exist")
+    if not path.is_file():
+        raise DataError(f"{run_dir} does not store the command that started it: repeat that command with --run-dir")
+    if path.stat().st_size > MAX_BYTES:
+        raise DataError(f"{path}: expected at most {MAX_BYTES:,} bytes, got {path.stat().st_size:,}")
+    try:
+        document = json_text.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: expected JSON, got other text") from error
+    words = document.get("words") if isinstance(document, dict) and document.get("format") == FORMAT else None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or not words:
+        raise DataError(f"{path}: expected a command of zomirror, got other JSON")
+    if words[0] not in RESUMABLE:
+        raise DataError(f"{path}: expected a command that can be resumed, got {words[0]!r}")
+    return [*words, "--run-dir", str(run_dir)]
 
 
 @app.command("list")
@@ -34,14 +99,12 @@ def list_(
     if not found:
         say(f"no runs in {root}")
         return
-    head = ("run", "state", "done", "used", "sent", "lost", "created")
-    for line in table(head, [_row(info) for info in found], right=("done", "used", "sent", "lost")):
-        say(line)
+    _tell_table(found)
 
 
 @app.command("show")
 def show(run: Annotated[Path, typer.Argument(help="A run directory.")], *, json: Json = False) -> None:
-    """Describe one run or group of runs; exit code 1 when it is damaged."""
+    """Describe one run or group of runs; exit code 1 if it is damaged."""
     from zomirror.runs import inspect
 
     info = inspect(run)
@@ -56,16 +119,22 @@ def show(run: Annotated[Path, typer.Argument(help="A run directory.")], *, json:
 @app.command("resume")
 def resume(
     context: typer.Context,
-    run: Annotated[Path, typer.Argument(help="A run directory that --run-dir made.")],
+    run: Annotated[Path, typer.Argument(help="The --run-dir of the command to resume.")],
     *,
     json: Json = False,
 ) -> None:
-    """Give the command again that began a run, from the directory in which it was given; it goes on where it was."""
+    """Repeat the command that started a run, which resumes it; call it from the same directory."""
     words = words_of(run)
     if not json:
-        warn(f"resuming: {shown(words)}")
+        warn(f"resuming: {shlex.join(['zomirror', *words])}")
     root = context.find_root().command
     root.main([*words, *(["--json"] if json else [])], prog_name="zomirror", standalone_mode=True)
+
+
+def _tell_table(runs: Sequence[RunInfo]) -> None:
+    head = ("run", "state", "done", "used", "sent", "lost", "created")
+    for line in table(head, [_row(info) for info in runs], right=("done", "used", "sent", "lost")):
+        say(line)
 
 
 def _row(info: RunInfo) -> tuple[str, ...]:
@@ -87,9 +156,7 @@ def _tell(info: RunInfo) -> None:
     for name, value in (info.configuration or {}).items():
         say(f"  {name} = {value}")
     if info.members:
-        head = ("run", "state", "done", "used", "sent", "lost", "created")
-        for line in table(head, [_row(one) for one in info.members], right=("done", "used", "sent", "lost")):
-            say(line)
+        _tell_table(info.members)
 
 
 def _plain(info: RunInfo) -> dict[str, Any]:

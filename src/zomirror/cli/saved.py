@@ -1,4 +1,4 @@
-"""Files of explanations: a .json and a picture of each, and one picture of all."""
+"""Files of explanations: a .json and a picture for each, and an overview picture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Saved:
-    """A directory that is made when the first file comes; a file of the same name is replaced."""
+    """The output directory, created with its first file; files of the same name are replaced."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -24,7 +24,7 @@ class Saved:
         self._of: dict[int, tuple[Path, Path]] = {}
 
     def name(self, of: str) -> str:
-        """The name of an input's files; with a number when this call already gave it away."""
+        """A file name for this input, with a number if an earlier input has it."""
         stem = file_name(of)
         some = (stem, *(f"{stem}-{i}" for i in range(2, len(self._taken) + 3)))
         found = next(name for name in some if name not in self._taken)
@@ -32,7 +32,7 @@ class Saved:
         return found
 
     def keep(self, stem: str, one: Explanation) -> None:
-        """Write its .json, then its picture."""
+        """Write the .json, then the picture."""
         self.folder.mkdir(parents=True, exist_ok=True)
         text, image = self.folder / f"{stem}.json", self.folder / f"{stem}.png"
         text.write_text(one.to_json(), encoding="utf-8")
@@ -41,11 +41,11 @@ class Saved:
         self._of[id(one)] = (text, image)
 
     def of(self, one: Explanation) -> tuple[Path, Path]:
-        """The .json and the picture of what was kept."""
+        """The paths of its .json and its picture."""
         return self._of[id(one)]
 
     def overview(self, all_: Sequence[Explanation]) -> None:
-        """One picture of the explanations of several inputs."""
+        """Draw all explanations in one picture, if there are several inputs."""
         if len({one.x0.tobytes() for one in all_}) > 1:
             from zomirror.drawing.plot import plot_grid
 
@@ -57,6 +57,6 @@ class Saved:
 
 
 def file_name(name: str) -> str:
-    """The name of an input as the name of a file: letters, digits, dot and hyphen."""
+    """The input's name as a file name: letters, digits, dot and hyphen."""
     plain = re.sub(r"\.(?:png|jpe?g|npy|csv)\b", "", name, flags=re.IGNORECASE)
     return re.sub(r"[^\w.-]+", "-", plain).strip("-.")[-80:] or "input"

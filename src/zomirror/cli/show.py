@@ -11,28 +11,28 @@ import typer
 from zomirror.contrast.explanation_json import plain
 
 
-def say(text: str = "") -> None:
-    """A line of the answer."""
+def say(text: str) -> None:
+    """Print a line to standard output."""
     typer.echo(printable(text))
 
 
 def warn(text: str) -> None:
-    """A line beside the answer."""
+    """Print a line to standard error."""
     typer.echo(printable(text), err=True)
 
 
 def printable(text: str) -> str:
-    """The text without what a terminal would obey: names of classes and features may come from anywhere."""
+    """The text without control characters, which names of classes and features may contain."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
 def say_json(document: Any) -> None:
-    """The answer for a script; numbers that JSON does not have are strings."""
+    """Print JSON; NaN and infinities become strings."""
     typer.echo(json.dumps(plain(document), indent=2, allow_nan=False))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> list[str]:
-    """Columns of equal width; those named in `right` are aligned on the right."""
+    """The lines of a table; columns named in `right` are right-aligned."""
     widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
     lines = []
     for line in (head, *rows):

@@ -1,11 +1,10 @@
-"""What `zomirror explain` and `zomirror attack` have in common: from what was typed to files and an exit code."""
+"""What `zomirror explain` and `zomirror attack` share: from the words typed to files and an exit code."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,10 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from zomirror.cli.command_file import stoppable, write_command
+from zomirror.cli.arguments import SearchOptions, cap_of, numbers, pair, repeated, shape_of, workers_of
 from zomirror.cli.inputs import Input, model_and_inputs, read_inputs
-from zomirror.cli.model import Access, Model, load_model
-from zomirror.cli.options import numbers, pair, repeated, shape_of, workers_of
+from zomirror.cli.model import LoadedModel, load_model
+from zomirror.cli.runs import stoppable, write_command
 from zomirror.cli.saved import Saved
 from zomirror.cli.show import say, say_json, warn
 from zomirror.errors import ArgumentError, OracleError
@@ -26,34 +25,83 @@ if TYPE_CHECKING:
     from zomirror.contrast import Explanation
 
 ONCE = ("model", "inputs", "run_dir", "json", "quiet")
-"""What is not repeated among the options of a command that is given again."""
+"""Parameters that are left out of a stored command's options."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Work:
-    """The model, the options and the inputs as typed, and where everything goes."""
+class SearchCommand:
+    """One call of `zomirror explain` or `zomirror attack`, read and checked."""
 
-    model: Model
+    typed: SearchOptions
+    settings: dict[str, Any]
+    """Options of explain_many() or attack_many() that are the same for every input."""
+    model: LoadedModel
     inputs: list[Input]
-    options: dict[str, Any]
-    """Of explain_many() or attack_many(), whatever the input."""
-    seed: int
-    bounds: tuple[float, float] | None
     baseline: float | None
     signed: bool
     mean: tuple[float, ...] | None
     std: tuple[float, ...] | None
     repeat: list[str]
-    """The options as typed, for the command that repeats one explanation."""
-    saved: Saved
-    run_dir: Path | None
+    """The options typed, for the command that repeats one explanation."""
     command: list[str]
-    """What was typed, for `zomirror runs resume`."""
-    workers: int | str | None
-    show: bool
+    """The command typed, for `zomirror runs resume`."""
+    saved: Saved
 
-    def find(self, kinds: Sequence[str], tell: Callable[[str, list[Explanation]], None]) -> list[Explanation]:
-        """The answers of each kind (PP, PN, attack) for each input, saved; `tell` is called as each input is done."""
+    @classmethod
+    def of(
+        cls,
+        context: typer.Context,
+        typed: SearchOptions,
+        settings: dict[str, Any],
+        *,
+        baseline: float | None = None,
+        signed: bool = True,
+    ) -> SearchCommand:
+        """Load the model, read the inputs and check the options."""
+        name, texts = model_and_inputs([typed.model, *(typed.inputs or [])])
+        model = load_model(typed, name)
+        shared = {name: getattr(typed, name) for name in ("l1", "l2", "kappa", "budget", "label", "target")}
+        names = tuple(typed.class_names.split(",")) if typed.class_names else None
+        workers = workers_of(typed.workers)
+        parsed = {
+            "bounds": pair("--bounds", typed.bounds),
+            "class_names": names,
+            "workers": None if workers == 1 else workers,
+            "max_sent": cap_of(typed.max_sent, typed.budget, typed.run_dir),
+        }
+        return cls(
+            typed,
+            settings | shared | parsed,
+            model,
+            read_inputs(texts, shape=shape_of(typed.shape) or model.shape, drop=tuple(typed.drop or ())),
+            baseline=baseline,
+            signed=signed,
+            mean=numbers("--mean", typed.mean) or model.mean,
+            std=numbers("--std", typed.std) or model.std,
+            repeat=repeated(context, without=(*ONCE, "kind", "workers", "seed", "out")),
+            command=[str(context.info_name), model.name, *texts, *repeated(context, without=ONCE)],
+            saved=Saved(typed.out),
+        )
+
+    def run(self, kinds: Sequence[str], tell: Callable[[str, list[Explanation], list[Path]], None]) -> None:
+        """Search, save and print; `tell` prints the answers for one input. Exit code 1 if one is not valid."""
+
+        def show(name: str, some: list[Explanation]) -> None:
+            if not self.typed.json:
+                tell(name, some, [self.saved.of(one)[1] for one in some])
+
+        found = self._find(kinds, show)
+        self.saved.overview(found)
+        if self.typed.json:
+            say_json([self._summary(one) for one in found])
+        else:
+            folder = self.saved.folder
+            say(f"pictures and .json files are in {folder}; a page of them: zomirror report {folder}")
+        if not all(one.valid for one in found):
+            raise typer.Exit(1)
+
+    def _find(self, kinds: Sequence[str], tell: Callable[[str, list[Explanation]], None]) -> list[Explanation]:
+        """Search each kind (PP, PN, attack) for each input and save it; `tell` is called when an input is done."""
         names = [self.saved.name(given.name) for given in self.inputs]
         found: dict[tuple[int, str], Explanation] = {}
         failed: list[Explanation] = []
@@ -71,61 +119,54 @@ class Work:
                 told += 1
 
         try:
-            with stoppable(self.run_dir):
-                write_command(self.run_dir, self.command)
+            with stoppable(self.typed.run_dir):
+                write_command(self.typed.run_dir, self.command)
                 for kind in kinds:
                     self._search(kind, names, done)
         finally:
             if len(found) < len(kinds) * len(names) and self.saved.files:
-                warn(f"{len(self.saved.files)} files of what was done are in {self.saved.folder}")
+                warn(f"{len(self.saved.files)} files of finished searches are in {self.saved.folder}")
         if failed:
             raise OracleError(failed[0].message)
         return [found[i, kind] for i in range(len(names)) for kind in kinds]
 
     def _search(self, kind: str, names: Sequence[str], done: Callable[[int, str, Explanation], None]) -> None:
-        """explain_many() or attack_many(), once for all inputs that have the same bounds, baseline and names."""
+        """Call explain_many() or attack_many() once for all inputs with the same bounds, baseline and names."""
         from zomirror.contrast import attack_many, explain_many
 
+        run_dir = self.typed.run_dir
         for part, some in enumerate(self._alike()):
-            x0 = [self._normalised(self.inputs[i].x) for i in some]
             first, folder = self.inputs[some[0]], kind if part == 0 else f"{kind}-{part + 1}"
-            given = self.options | self._place(first)
+            given = self.settings | self._vector(first)
             if kind != "attack":
                 signed = kind == "PN" and (self.signed or first.bounds is not None)
                 baseline = self._normalised(self._baseline(first)) if kind == "PP" else 0.0
                 given |= {"kind": kind, "signed": signed, "baseline": baseline}
+
+            def finished(i: int, one: Explanation, places: list[int] = some) -> None:
+                done(places[i], kind, one)
+
             (attack_many if kind == "attack" else explain_many)(
-                self.model.ask,
-                x0,
-                rng=[self.seed] * len(some),
-                progress=None if self.show else False,
-                callback=partial(_placed, done, some, kind),
-                run_dir=None if self.run_dir is None else self.run_dir / folder,
+                self.model.classifier,
+                [self._normalised(self.inputs[i].x) for i in some],
+                rng=[self.typed.seed] * len(some),
+                progress=False if self.typed.json or self.typed.quiet else None,
+                callback=finished,
+                run_dir=None if run_dir is None else run_dir / folder,
                 names=[names[i] for i in some],
-                workers=None if self.workers == 1 else self.workers,
                 **given,
             )
 
     def _alike(self) -> Iterator[list[int]]:
-        """The inputs by what they have in common: their shape, and the table they come from."""
+        """Groups of inputs that have the same shape and come from the same table."""
         groups: dict[Any, list[int]] = {}
         for i, given in enumerate(self.inputs):
             table = None if given.bounds is None else b"".join(side.tobytes() for side in given.bounds)
             groups.setdefault((given.x.shape, given.feature_names, table), []).append(i)
         yield from groups.values()
 
-    def end(self, found: Sequence[Explanation], *, json: bool) -> None:
-        """The last line, or all of it as JSON; exit code 1 if something is not valid."""
-        if json:
-            say_json([self._summary(one) for one in found])
-        else:
-            folder = self.saved.folder
-            say(f"pictures and .json files are in {folder}; a page of them: zomirror report {folder}")
-        if not all(one.valid for one in found):
-            raise typer.Exit(1)
-
     def _summary(self, one: Explanation) -> dict[str, Any]:
-        """What a script wants to know; the arrays are in the file."""
+        """The numbers for a script; the arrays are in the file."""
         names = ("kind", "valid", "label", "contrast_label", "nnz", "l1_norm", "l2_norm", "objective", "margin")
         summary = {name: getattr(one, name) for name in (*names, "nfev", "sent", "seed", "status", "message")}
         scores = {"scores_before": one.scores_before.tolist(), "scores_after": one.scores_after.tolist()}
@@ -135,14 +176,14 @@ class Work:
         return {"input": one.settings["input"]} | summary | words | scores | files
 
     def _written(self, found: Explanation, kind: str, given: Input) -> Explanation:
-        """The explanation with the command that repeats it among its settings."""
+        """The explanation with the model, the input and the command that repeats it in its settings."""
         task = ["attack"] if kind == "attack" else ["explain"]
         words = [*task, self.model.name, given.name, *([] if kind == "attack" else ["--kind", kind])]
-        command = shlex.join(["zomirror", *words, "--seed", str(self.seed), *self.repeat])
+        command = shlex.join(["zomirror", *words, "--seed", str(self.typed.seed), *self.repeat])
         written = {"model": self.model.name, "input": given.name, "command": command}
         return replace(found, settings=found.settings | written)
 
-    def _place(self, given: Input) -> dict[str, Any]:
+    def _vector(self, given: Input) -> dict[str, Any]:
         """The options of Vector for inputs like this one."""
         return {
             "bounds": self._bounds(given),
@@ -159,8 +200,8 @@ class Work:
 
     def _bounds(self, given: Input) -> Any:
         """In raw units: as typed, those of the table, or 0,1."""
-        if self.bounds is not None:
-            return self.bounds
+        if self.settings["bounds"] is not None:
+            return self.settings["bounds"]
         return (0.0, 1.0) if given.bounds is None else tuple(side.reshape(given.x.shape) for side in given.bounds)
 
     def _baseline(self, given: Input) -> NDArray[Any]:
@@ -189,54 +230,3 @@ class Work:
             raise ArgumentError(
                 f"expected --mean and --std with one number, or one for each channel of {x.shape}, got {given.size}"
             ) from None
-
-
-def _placed(
-    done: Callable[[int, str, Explanation], None], places: Sequence[int], kind: str, i: int, one: Explanation
-) -> None:
-    """Say that the search of this kind for the input at places[i] is done."""
-    done(places[i], kind, one)
-
-
-def begin(
-    context: typer.Context,
-    given: list[str],
-    options: dict[str, Any],
-    access: Access,
-    *,
-    seed: int,
-    bounds: str | None,
-    mean: str | None,
-    std: str | None,
-    class_names: str | None,
-    shape: str | None,
-    drop: list[str] | None,
-    run_dir: Path | None,
-    out: Path,
-    workers: str | None,
-    show: bool,
-    baseline: float | None = None,
-    signed: bool = True,
-    each: Sequence[str] = (),
-) -> Work:
-    """Everything that was typed, read and checked; options named in `each` differ between the answers."""
-    first, texts = model_and_inputs(given)
-    model = load_model(first, access)
-    names = tuple(class_names.split(",")) if class_names else None
-    return Work(
-        model,
-        read_inputs(texts, shape=shape_of(shape) or model.shape, drop=tuple(drop or ())),
-        options | {"class_names": names},
-        seed=seed,
-        bounds=pair("--bounds", bounds),
-        baseline=baseline,
-        signed=signed,
-        mean=numbers("--mean", mean) or model.mean,
-        std=numbers("--std", std) or model.std,
-        repeat=repeated(context, without=(*ONCE, *each, "seed", "out")),
-        saved=Saved(out),
-        run_dir=run_dir,
-        command=[str(context.info_name), model.name, *texts, *repeated(context, without=ONCE)],
-        workers=workers_of(workers),
-        show=show,
-    )
