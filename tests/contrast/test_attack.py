@@ -265,12 +265,15 @@ def test_a_killed_attack_resumes_bit_for_bit(tmp_path: Path) -> None:
         run_dir = tmp_path / f"run-{at}"
         with pytest.raises(Stop):
             zm.attack(dying, X[0], budget=700, rng=3, run_dir=run_dir, max_sent=2_000)
-        resumed = zm.attack(model, X[0], budget=700, run_dir=run_dir, max_sent=2_000)
+        resumed = zm.attack(model, X[0], budget=700, rng=None, run_dir=run_dir, max_sent=2_000)
         assert resumed.to_json().replace(f'"sent": {resumed.sent}', "") == whole.to_json().replace(
             f'"sent": {whole.sent}', ""
         )
         counted = Counted(model)
-        assert zm.attack(counted, X[0], budget=700, run_dir=run_dir, max_sent=2_000).to_json() == resumed.to_json()
+        assert (
+            zm.attack(counted, X[0], budget=700, rng=None, run_dir=run_dir, max_sent=2_000).to_json()
+            == resumed.to_json()
+        )
         assert counted.rows == 0, "a finished one is not run again"
     with pytest.raises(zm.errors.RunError, match="task"):
         zm.explain(model, X[0], signed=True, l1=0.01, l2=0.0, budget=700, rng=3, run_dir=run_dir, max_sent=2_000)
