@@ -9,7 +9,7 @@ import pytest
 
 import zomirror as zm
 from tests.conftest import Counted, sphere_function
-from zomirror.engine.oracle import MemoryLedger, checked_values, nonfinite_rows
+from zomirror.engine.oracle import MemoryLedger, Oracle, checked_values, nonfinite_rows
 from zomirror.methods.directions import key_of
 from zomirror.methods.query import Query
 
