@@ -47,7 +47,7 @@ def polish(best: Candidate, goal: Goal, box: Box, allowed: int) -> Asking:
             for candidate in found:
                 if candidate.valid and candidate.better_than(best):
                     best = candidate
-        if best.fun > before.fun - 0.005 * abs(before.fun):
+        if best.fun >= before.fun - 0.005 * abs(before.fun):  # equal where both are 0, and nothing is left to ask
             break
     return best
 
