@@ -75,7 +75,7 @@ bench: $(FULL)
 	@$(if $(QUICK),,$(PY) benchmarks/kit/page.py)
 
 fuzz: $(FULL)
-	ZOMIRROR_FUZZ=10000 $(PY) -m pytest -q tests/test_fuzz.py --timeout=3600
+	ZOMIRROR_FUZZ=10000 $(PY) -m pytest -q tests/project/test_fuzz.py --timeout=3600
 
 chaos: $(FULL)
 	$(PY) benchmarks/chaos.py
