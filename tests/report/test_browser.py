@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.report.test_report import EVIL, explanation
+from tests.report.test_page import EVIL, explanation
 from tests.support import chromium
 from zomirror import report
 from zomirror.contrast import Explanation

@@ -1,4 +1,4 @@
-"""Outcomes of runs that never took place, with curves that are known."""
+"""Outcomes of runs that never took place, with curves that are known, and a few short runs that can."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from zomirror.paper.grid import Task, grid
+from zomirror.paper.images import Network
 from zomirror.paper.outcome import Outcome, steps
-from zomirror.paper.settings import PAPER, RECOMMENDED
+from zomirror.paper.settings import PAPER, RECOMMENDED, Algorithm
 
 Shape = Callable[[int], float]
 """F(x_t) / F(x_1) after so many steps."""
@@ -62,3 +64,9 @@ GOOD: dict[str, Shape] = {
     "recommended": falling(0.04, 20),
 }
 """What the paper claims of PN on MNIST."""
+
+
+def small(lenet: Network, images: Any, count: int = 4, iterations: int = 3) -> list[Task]:
+    """Some runs of a few iterations."""
+    algorithms = [Algorithm.named(name) for name in ("adaexpmd", "psgd-10", "recommended")]
+    return grid("mnist", "printed", lenet, images, algorithms=algorithms, iterations=iterations)[:count]
