@@ -120,7 +120,7 @@ def minimize(
     optimizer = Optimizer(
         x0, l1=l1, l2=l2, bounds=bounds, method=method, rng=rng, stochastic=stochastic, returns=returns, noise=noise
     )
-    stop = Stop(callback, maxiter, max_time, target)
+    stop = StopRules(callback, maxiter, max_time, target)
     refuse = choice("nonfinite", nonfinite, ("stop", "refuse")) == "refuse"
     cap, attempts = _checked_cap(max_sent, budget), attempts_of(on_error)
     _checked_fun(fun)
@@ -144,7 +144,7 @@ def durable_minimization(
     settings: Mapping[str, Any],
     budget: int,
     max_sent: int,
-    stop: Stop | None = None,
+    stop: StopRules | None = None,
     **how: Any,
 ) -> Job[Result]:
     """A minimization in a run directory, ready to be driven, alone or in lockstep with others."""
@@ -163,7 +163,7 @@ def minimization(
     optimizer: Optimizer,
     ledger: Ledger,
     budget: int,
-    stop: Stop | None = None,
+    stop: StopRules | None = None,
     *,
     refuse: bool = False,
     inputs: Callable[[Array], Any] | None = None,
@@ -173,7 +173,7 @@ def minimization(
 
     `inputs` turns points into what the black box takes, and `keep` its answer into values of f.
     """
-    stop = Stop() if stop is None else stop
+    stop = StopRules() if stop is None else stop
     optimizer.resume(ledger, lambda at: at.nfev < budget and (stop.maxiter is None or at.nit < stop.maxiter))
     try:
         status = yield from _run(optimizer, ledger, budget, stop, inputs, keep, refuse=refuse)
@@ -198,7 +198,7 @@ def _run(
     optimizer: Optimizer,
     ledger: Ledger,
     budget: int,
-    stop: Stop,
+    stop: StopRules,
     inputs: Callable[[Array], Any] | None,
     keep: Callable[[Any, int], Values],
     *,
@@ -230,7 +230,7 @@ def _refused(query: Query, values: Values) -> Values:
     return np.where(rows, np.finfo(np.float64).max, at_x)
 
 
-class Stop:
+class StopRules:
     """The caller's reasons to stop, checked before anything is asked."""
 
     def __init__(

@@ -23,8 +23,8 @@ from zomirror.paper import dimension, runner
 from zomirror.paper import images as pictures
 from zomirror.paper.cases import case
 from zomirror.paper.grid import TELLING, Task, grid
-from zomirror.paper.outcome import Outcome, steps
-from zomirror.paper.runner import Job, run, run_together
+from zomirror.paper.outcome import RunOutcome, steps
+from zomirror.paper.runner import RunJob, run, run_together
 from zomirror.paper.settings import (
     ALGORITHMS,
     AUTHORS,
@@ -42,12 +42,12 @@ MEAN, STD = pictures.SCALING["cifar"]
 
 
 @pytest.fixture(scope="module")
-def lenet() -> pictures.Network:
+def lenet() -> pictures.BundledNetwork:
     return pictures.network("mnist")
 
 
 @pytest.fixture(scope="module")
-def images(lenet: pictures.Network) -> tuple[tuple[int, ...], ...]:
+def images(lenet: pictures.BundledNetwork) -> tuple[tuple[int, ...], ...]:
     return pictures.chosen("mnist", lenet, 2)
 
 
@@ -56,7 +56,7 @@ def f_of(posed: Any, model: Any) -> Any:
     return lambda points: posed.loss(posed.margins(model, points))
 
 
-def small(lenet: pictures.Network, images: Any, count: int = 4, iterations: int = 3) -> list[Task]:
+def small(lenet: pictures.BundledNetwork, images: Any, count: int = 4, iterations: int = 3) -> list[Task]:
     """Some runs of a few iterations."""
     algorithms = [Algorithm.named(name) for name in ("adaexpmd", "psgd-10", "recommended")]
     return grid("mnist", "printed", lenet, images, algorithms=algorithms, iterations=iterations)[:count]
@@ -133,7 +133,7 @@ def test_pertinent_positives_live_between_nothing_and_the_image(settings: Any) -
         assert not posed.base.any()
 
 
-def test_f_is_the_margin_under_the_loss(lenet: pictures.Network) -> None:
+def test_f_is_the_margin_under_the_loss(lenet: pictures.BundledNetwork) -> None:
     model = pictures.opened(lenet.path)
     image, label = pictures.image("mnist", 0)
     points = np.random.default_rng(3).random((5, 784), dtype=np.float32)
@@ -152,7 +152,7 @@ def test_f_is_the_margin_under_the_loss(lenet: pictures.Network) -> None:
 
 
 @pytest.mark.parametrize("scale", [2, 4])
-def test_splitting_pixels_changes_nothing_but_the_dimension(lenet: pictures.Network, scale: int) -> None:
+def test_splitting_pixels_changes_nothing_but_the_dimension(lenet: pictures.BundledNetwork, scale: int) -> None:
     model = pictures.opened(lenet.path)
     image, label = pictures.image("mnist", 1)
     plain, fine = (
@@ -172,7 +172,7 @@ def test_splitting_pixels_changes_nothing_but_the_dimension(lenet: pictures.Netw
 # --- images --------------------------------------------------------------------------------------------------------
 
 
-def test_images_are_the_first_correct_ones_of_each_class(lenet: pictures.Network, images: Any) -> None:
+def test_images_are_the_first_correct_ones_of_each_class(lenet: pictures.BundledNetwork, images: Any) -> None:
     assert len(images) == 2
     for row in images:
         found = [pictures.image("mnist", index) for index in row]
@@ -185,7 +185,7 @@ def test_images_are_the_first_correct_ones_of_each_class(lenet: pictures.Network
         pictures.chosen("mnist", lenet, 0)
 
 
-def test_a_network_is_known_by_its_content(lenet: pictures.Network, tmp_path: Path) -> None:
+def test_a_network_is_known_by_its_content(lenet: pictures.BundledNetwork, tmp_path: Path) -> None:
     copy = tmp_path / "mine.onnx"
     copy.write_bytes(lenet.path.read_bytes())
     mine = pictures.network("mnist", copy)
@@ -197,7 +197,7 @@ def test_a_network_is_known_by_its_content(lenet: pictures.Network, tmp_path: Pa
 # --- the grid ------------------------------------------------------------------------------------------------------
 
 
-def test_the_grid_is_every_image_kind_and_algorithm(lenet: pictures.Network, images: Any) -> None:
+def test_the_grid_is_every_image_kind_and_algorithm(lenet: pictures.BundledNetwork, images: Any) -> None:
     tasks = grid("mnist", "printed", lenet, images)
     assert len(tasks) == 2 * 10 * 2 * 14
     assert len({task.key for task in tasks}) == len(tasks)
@@ -207,7 +207,7 @@ def test_the_grid_is_every_image_kind_and_algorithm(lenet: pictures.Network, ima
     assert {task.image for task in tasks[: len(tasks) // 2]} == set(images[0])
 
 
-def test_a_key_is_the_digest_of_what_decides_the_outcome(lenet: pictures.Network) -> None:
+def test_a_key_is_the_digest_of_what_decides_the_outcome(lenet: pictures.BundledNetwork) -> None:
     task = Task("mnist", "printed", "PN", "adaexpmd", 3, lenet.path, lenet.digest)
     for same in (replace(task, model=Path("elsewhere.onnx")), replace(task, network="mine")):
         assert same.key == task.key
@@ -227,7 +227,7 @@ def test_a_key_is_the_digest_of_what_decides_the_outcome(lenet: pictures.Network
     assert len(keys | {task.key}) == 1 + len(others)
 
 
-def test_the_dimension_is_studied_on_the_same_images(lenet: pictures.Network, images: Any) -> None:
+def test_the_dimension_is_studied_on_the_same_images(lenet: pictures.BundledNetwork, images: Any) -> None:
     tasks = dimension.tasks(lenet, images[:1])
     assert len({task.key for task in tasks}) == len(tasks)
     assert {(task.upscale, task.shared) for task in tasks} == {(1, False), (2, True), (2, False), (4, True), (4, False)}
@@ -247,9 +247,9 @@ def test_steps_are_dense_first_and_end_with_the_last() -> None:
     assert {25, 50, 100, 150, 200} <= set(steps(200))
 
 
-def test_an_outcome_is_the_history_of_the_run(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_an_outcome_is_the_history_of_the_run(lenet: pictures.BundledNetwork, images: Any, tmp_path: Path) -> None:
     for task in small(lenet, images, count=3):
-        [found] = run_together([Job(task, tmp_path)])
+        [found] = run_together([RunJob(task, tmp_path)])
         assert found is not None
         pixels, label = pictures.image("mnist", task.image)
         posed = case(PRINTED, "mnist", task.kind, pixels, label, mean=(0.0,), std=(1.0,))
@@ -307,7 +307,7 @@ def test_a_short_or_wild_curve_is_refused() -> None:
     whole = made("adaexpmd", falling(0.1)).to_dict()
     for fun in (whole["fun"][:-1], [*whole["fun"][:-1], math.nan], [*whole["fun"][:-1], "x"], None):
         with pytest.raises(DataError, match="expected"):
-            Outcome.from_dict(whole | {"fun": fun})
+            RunOutcome.from_dict(whole | {"fun": fun})
 
 
 # --- runs ----------------------------------------------------------------------------------------------------------
@@ -318,20 +318,20 @@ def kept(folder: Path) -> list[Any]:
     return [one.to_dict() | {"seconds": 0} for one in read_study(folder / "mnist-printed.json")]
 
 
-def test_finishing_twice_computes_nothing_new(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_finishing_twice_computes_nothing_new(lenet: pictures.BundledNetwork, images: Any, tmp_path: Path) -> None:
     tasks, told = small(lenet, images), []
     work = run(tasks, tmp_path, tell=lambda done, total: told.append((done, total)))
-    assert work == runner.Work(found=0, computed=4, left=0)
+    assert work == runner.Finished(found=0, computed=4, left=0)
     assert told == [(i, 4) for i in range(5)]
     assert list((tmp_path / "runs").iterdir()) == [], "the journals of finished runs are dropped"
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in tmp_path.rglob("*.json")}
-    assert run(tasks, tmp_path) == runner.Work(found=4, computed=0, left=0)
+    assert run(tasks, tmp_path) == runner.Finished(found=4, computed=0, left=0)
     assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in tmp_path.rglob("*.json")} == before
     # The file of results alone is enough.
     other = tmp_path / "other"
     other.mkdir()
     (other / "mnist-printed.json").write_bytes((tmp_path / "mnist-printed.json").read_bytes())
-    assert run(tasks, other) == runner.Work(found=4, computed=0, left=0)
+    assert run(tasks, other) == runner.Finished(found=4, computed=0, left=0)
 
 
 CHILD = """
@@ -370,7 +370,9 @@ def answered(run_dir: Path) -> int:
         return 0
 
 
-def test_killed_in_the_middle_it_goes_on_where_it_was(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_killed_in_the_middle_it_goes_on_where_it_was(
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path
+) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     tasks = small(lenet, images, iterations=40)
     with begun(killed) as process:
@@ -403,7 +405,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(lenet: pictures.Network, i
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_ended_side_by_side_they_go_on_where_they_were(
-    lenet: pictures.Network, images: Any, number: signal.Signals, tmp_path: Path
+    lenet: pictures.BundledNetwork, images: Any, number: signal.Signals, tmp_path: Path
 ) -> None:
     ended, whole, tasks = tmp_path / "ended", tmp_path / "whole", small(lenet, images, iterations=40)
     with begun(ended, lockstep=4) as process:
@@ -418,7 +420,7 @@ def test_ended_side_by_side_they_go_on_where_they_were(
     assert kept(ended) == kept(whole)
 
 
-def test_a_signal_ends_it_cleanly(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_a_signal_ends_it_cleanly(lenet: pictures.BundledNetwork, images: Any, tmp_path: Path) -> None:
     with begun(tmp_path) as process:
         wait_for(process, tmp_path, finished=1)
         process.send_signal(signal.SIGTERM)
@@ -430,7 +432,7 @@ def test_a_signal_ends_it_cleanly(lenet: pictures.Network, images: Any, tmp_path
 
 @pytest.mark.parametrize("lockstep", [2, 3, 10])
 def test_side_by_side_they_give_the_same(
-    lenet: pictures.Network, images: Any, lockstep: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lenet: pictures.BundledNetwork, images: Any, lockstep: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks, sizes, told = small(lenet, images, count=6), [], []
     real = pictures.opened(lenet.path)
@@ -442,21 +444,23 @@ def test_side_by_side_they_give_the_same(
     run(tasks, tmp_path / "one")
     monkeypatch.setattr(runner, "opened", lambda _: counted)
     work = run(tasks, tmp_path / "many", lockstep=lockstep, tell=lambda done, total: told.append(done))
-    assert work == runner.Work(found=0, computed=6, left=0)
+    assert work == runner.Finished(found=0, computed=6, left=0)
     assert told == [0, *range(lockstep, 6, lockstep), 6]
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
     assert sum(sizes) == 6 * (3 * 201 + 1) + 6, "every query, and a look at whether the end is valid"
     assert max(sizes) >= min(lockstep, 4) * 201, "of the runs of one method all batches are one"
 
 
-def test_side_by_side_in_two_processes(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_side_by_side_in_two_processes(lenet: pictures.BundledNetwork, images: Any, tmp_path: Path) -> None:
     tasks = small(lenet, images)
     assert run(tasks, tmp_path / "both", workers=2, lockstep=2).computed == 4
     run(tasks, tmp_path / "one")
     assert kept(tmp_path / "both") == kept(tmp_path / "one")
 
 
-def test_only_what_can_be_one_batch_runs_side_by_side(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_only_what_can_be_one_batch_runs_side_by_side(
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path
+) -> None:
     tasks = small(lenet, images, count=4)
     other = [replace(tasks[0], replayed=True), replace(tasks[1], replayed=True, algorithm="expmd-1")]
     units = list(runner._side_by_side([*tasks, *other, tasks[0]], 3))
@@ -466,7 +470,7 @@ def test_only_what_can_be_one_batch_runs_side_by_side(lenet: pictures.Network, i
 
 
 def test_a_run_that_fails_side_by_side_leaves_the_others_alone(
-    lenet: pictures.Network, images: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks, real, calls = small(lenet, images, count=3), pictures.opened(lenet.path), []
 
@@ -482,12 +486,12 @@ def test_a_run_that_fails_side_by_side_leaves_the_others_alone(
     with pytest.raises(ZomirrorError, match="not you"):
         run(tasks, tmp_path, lockstep=3)
     monkeypatch.undo()
-    assert run(tasks, tmp_path, lockstep=3) == runner.Work(found=2, computed=1, left=0)
+    assert run(tasks, tmp_path, lockstep=3) == runner.Finished(found=2, computed=1, left=0)
     run(tasks, tmp_path / "whole")
     assert kept(tmp_path) == kept(tmp_path / "whole")
 
 
-def test_workers_give_the_same(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_workers_give_the_same(lenet: pictures.BundledNetwork, images: Any, tmp_path: Path) -> None:
     tasks = small(lenet, images)
     assert run(tasks, tmp_path / "two", workers=2).computed == 4
     run(tasks, tmp_path / "one")
@@ -495,7 +499,7 @@ def test_workers_give_the_same(lenet: pictures.Network, images: Any, tmp_path: P
 
 
 def test_a_run_that_fails_is_told_and_the_finished_ones_are_kept(
-    lenet: pictures.Network, images: Any, tmp_path: Path
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path
 ) -> None:
     tasks = small(lenet, images)
     broken = tmp_path / "broken.onnx"
@@ -506,7 +510,9 @@ def test_a_run_that_fails_is_told_and_the_finished_ones_are_kept(
     assert run(tasks, tmp_path).found == 1
 
 
-def test_a_damaged_outcome_is_refused_with_what_to_do(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_a_damaged_outcome_is_refused_with_what_to_do(
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path
+) -> None:
     [task] = small(lenet, images, count=1)
     path = tmp_path / "done" / f"{task.key}.json"
     path.parent.mkdir()
@@ -519,7 +525,7 @@ def test_a_damaged_outcome_is_refused_with_what_to_do(lenet: pictures.Network, i
 
 
 def test_a_run_with_another_key_takes_the_place_of_the_old_one(
-    lenet: pictures.Network, images: Any, tmp_path: Path
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path
 ) -> None:
     """The recommended method gets better, and with it the key of its runs: a study must not hold both."""
     [task] = small(lenet, images, count=1)

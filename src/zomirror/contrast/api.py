@@ -13,7 +13,7 @@ from zomirror.checks import positive_integer, seed_of
 from zomirror.classifiers import as_classifier
 from zomirror.contrast.candidate import Glimpse
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.find import Case, Failed, Outcome, decided, find_spread, find_together, is_final
+from zomirror.contrast.find import Failed, InputCase, Outcome, decided, find_spread, find_together, is_final
 from zomirror.contrast.meter import meter
 from zomirror.contrast.options import ATTACK_FIXES, KNOWN, Options
 from zomirror.contrast.progress import Callback
@@ -315,7 +315,7 @@ def _find_one(
     cap = None if max_sent is None else positive_integer("max_sent", max_sent)
     place, attempts, seed = options.features.place(x0, options.kind), attempts_of(on_error), _seed(rng, run_dir)
     where = None if run_dir is None else Path(run_dir)
-    found = Case(place, options, seed, as_classifier(model), attempts, cap, where)(callback)
+    found = InputCase(place, options, seed, as_classifier(model), attempts, cap, where)(callback)
     if isinstance(found, Failed):
         raise found.error
     return found
@@ -359,7 +359,7 @@ def _find_many(
     if len(set(titles)) != len(places):
         raise ArgumentError(f"expected {len(places)} different names, got {len(set(titles))}")
     cases = [
-        Case(place, options, seed_i, classifier, attempts, cap, None if folder is None else folder / titles[i])
+        InputCase(place, options, seed_i, classifier, attempts, cap, None if folder is None else folder / titles[i])
         for i, (place, seed_i) in enumerate(zip(places, seeds, strict=True))
     ]
     common = {"task": f"{task}_many", "members": len(cases), "seed": seed, "asked": decided(options, classifier)}

@@ -60,7 +60,7 @@ Outcome = Explanation | Failed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class InputCase:
     """One input with all that decides its search, so that any process can do it."""
 
     place: Place
@@ -203,7 +203,7 @@ def _signals(*, durable: bool) -> Iterator[Callable[[], bool]]:
 
 
 def find_together(
-    cases: Sequence[Case],
+    cases: Sequence[InputCase],
     *,
     lockstep: int,
     done: Callable[[int, Outcome], object],
@@ -224,7 +224,7 @@ def find_together(
 
 
 def find_spread(
-    cases: Sequence[Case], workers: Workers, *, done: Callable[[int, Outcome], object], durable: bool
+    cases: Sequence[InputCase], workers: Workers, *, done: Callable[[int, Outcome], object], durable: bool
 ) -> list[Outcome]:
     """The outcome of each case, each searched by a worker; the worker's trouble is that of its input alone."""
     if not cases:
@@ -252,7 +252,7 @@ def find_spread(
 class _SearchLike:
     """Searches like one case, for other inputs: the model travels to each worker once, not with every input."""
 
-    case: Case
+    case: InputCase
 
     def __call__(self, task: tuple[Place, int, Path | None]) -> Outcome:
         place, seed, run_dir = task

@@ -64,7 +64,7 @@ def is_valid(margin: Floats) -> NDArray[np.bool_]:
     return margin < 0
 
 
-class Loss(Protocol):
+class MarginLoss(Protocol):
     """Maps margins to what is descended, element by element, increasing."""
 
     def __call__(self, margin: Floats, /) -> Floats:
@@ -125,5 +125,5 @@ def _own_and_rival(scores: Floats, label: Labels) -> tuple[Floats, Floats]:
     return own, others.max(axis=1)
 
 
-LOSSES: dict[str, Callable[[float], Loss]] = {"hinge": Hinge, "softplus": Softplus}
+LOSSES: dict[str, Callable[[float], MarginLoss]] = {"hinge": Hinge, "softplus": Softplus}
 """From kappa to what is descended; the objective that is reported is always the hinge's."""

@@ -34,7 +34,7 @@ class Found:
     note: str
 
 
-class Stopped(Exception):  # noqa: N818 - not an error
+class CallbackStop(Exception):  # noqa: N818 - not an error
     """The callback asked to stop."""
 
 
@@ -119,7 +119,7 @@ class Progress:
             self.callback(Glimpse(self.place.change(candidate.w), candidate.fun, best, self.used, nnz))
         except StopIteration:
             self.callback = None  # who has asked to stop is not called again
-            raise Stopped from None
+            raise CallbackStop from None
 
     def history(self) -> History:
         """The iterates' numbers."""

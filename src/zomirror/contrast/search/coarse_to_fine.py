@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Goal
-from zomirror.contrast.search.local_refinement import RIVALS, STEP, Model, Pull, bounded, steps_within
+from zomirror.contrast.search.local_refinement import RIVALS, STEP, LinearScores, Pull, bounded, steps_within
 from zomirror.errors import ArgumentError
 from zomirror.features.image_axes import image_axes
 from zomirror.numerics.arrays import Array, Indices
@@ -101,7 +101,7 @@ def look(
             break
         free = np.flatnonzero(steps)
         sides_ = (lower[free], upper[free])
-        model = Model(w.astype(np.float64), free, scores, slopes[:, free])
+        model = LinearScores(w.astype(np.float64), free, scores, slopes[:, free])
         regions = model.regions(goal, sides_, pull, 1.0)[:RIVALS]
         slacks = [np.full(len(regions), slack * distance) for slack in SLACKS]
         guesses = [guess for further in slacks for guess in model.answers(regions, further)]

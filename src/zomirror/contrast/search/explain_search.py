@@ -23,7 +23,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.contrast.progress import Found, Progress, Stopped
+from zomirror.contrast.progress import CallbackStop, Found, Progress
 from zomirror.contrast.search.evaluate import ask_scores
 from zomirror.contrast.search.finishing import BEYOND, FINISH_SHARE, ended, thinned
 from zomirror.contrast.search.margin_descent import Course
@@ -64,13 +64,13 @@ def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request
         return progress.found(Status.TARGET, scores[0])
     try:
         status = yield from middle(progress)
-    except Stopped:
+    except CallbackStop:
         status = Status.CALLBACK
     best = progress.chosen
     if status is Status.BUDGET and progress.left > UNUSED * progress.options.budget:
         status = Status.STALLED  # the descent used its share, and the later stages stopped by themselves
     scores = yield from ask_scores(progress, [best.w])
-    with suppress(Stopped):  # it is ending anyway
+    with suppress(CallbackStop):  # it is ending anyway
         progress.measured(best)
     return progress.found(status, scores[0])
 

@@ -81,7 +81,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class LinearScores:
     """scores + slopes (v - w) as a function of some features of v; the others keep their values in w."""
 
     w: Vector
@@ -163,7 +163,7 @@ def refine(
         slopes[:, features] = (reply - scores).T / lengths
         if not np.isfinite(slopes).all():
             return best
-        model, gained = Model(w, features, scores, slopes[:, features]), False
+        model, gained = LinearScores(w, features, scores, slopes[:, features]), False
         while not gained and radius >= LAST_RADIUS:  # smaller radii cost less than another model
             regions = model.regions(goal if best.valid else _rescue(goal, beyond), sides, pull, radius)
             answers, before = model.answers(regions, np.zeros(len(regions))), best
