@@ -6,7 +6,7 @@ With scores s and the class k of the input, a margin is negative exactly when th
     PN (class changed)    margin = s_k - max_{i != k} s_i
     PN to a target t      margin = max_{i != t} s_i - s_t
 
-A loss turns the margin m into what is descended:
+A loss turns the margin m into what is minimised:
 
     hinge       max(m, -kappa)
     softplus    tau log(exp(-kappa/tau) + exp(m/tau)),   within tau log 2 above the hinge; log(1 + e^m) for
@@ -65,7 +65,7 @@ def is_valid(margin: Floats) -> NDArray[np.bool_]:
 
 
 class MarginLoss(Protocol):
-    """Maps margins to what is descended, element by element, increasing."""
+    """An increasing function of the margin, element by element."""
 
     def __call__(self, margin: Floats, /) -> Floats:
         """Return the loss of every margin."""
@@ -126,4 +126,4 @@ def _own_and_rival(scores: Floats, label: Labels) -> tuple[Floats, Floats]:
 
 
 LOSSES: dict[str, Callable[[float], MarginLoss]] = {"hinge": Hinge, "softplus": Softplus}
-"""From kappa to what is descended; the objective that is reported is always the hinge's."""
+"""Each loss as a function of kappa. Whichever is minimised, the reported objective has the hinge."""

@@ -58,7 +58,7 @@ def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request
         progress.note = (
             f"x0 is not classified {progress.label}, so nothing has to change"
             if progress.place.kind == "PN"
-            else "the baseline alone is given this class, and no less surely than x0: choose another baseline"
+            else "the baseline alone has this class, by at least the margin of x0: choose another baseline"
         )
         scores = yield from ask_scores(progress, [best.w])
         return progress.found(Status.TARGET, scores[0])
@@ -102,8 +102,8 @@ def _find_label(progress: Progress) -> Generator[Request, Answer, None]:
         floor = float(-(margins[0] + margins[1]) / 2)
         progress.goal = replace(progress.goal, kappa=max(options.kappa, floor), floor=floor)
         progress.note = (
-            "the baseline alone is given this class, so this is what makes the model surer: the margin had to "
-            f"pass {floor:.3g}, half-way from the baseline's to that of x0"
+            "the baseline alone has this class, so this explains what raises the margin: it had to exceed "
+            f"{floor:.3g}, half-way from the baseline's to that of x0"
         )
     for w, margin in zip(points, margins, strict=True):
         progress.consider(w, float(margin))
