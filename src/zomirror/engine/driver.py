@@ -1,8 +1,8 @@
-"""The loop: searches that yield requests, one black box that answers them, joint batches where several wait.
+"""The loop: searches yield requests, one black box answers them, and requests that wait together share a batch.
 
-A search is a generator. It yields a Request and is sent its answer; when the request fails, the error is thrown into
-it, and it ends with what it has or passes the error on. Nothing that a search computes depends on which other searches
-share its batch: the rows of a batch are independent.
+A search is a generator. It yields a Request and is sent its answer. If the request fails, the error is thrown into the
+search, which returns what it has or passes the error on. The rows of a batch are independent, so the result of a search
+does not depend on the searches that share its batches.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """Points to be asked, and what is kept of the answer."""
+    """Points to query, and what to keep of the answer."""
 
     query: Query
     keep: Callable[[Any, int], Answer]
-    """From the answer and the number of its rows to the numbers that the search needs; OracleError if it is wrong."""
+    """Maps the answer and its number of rows to the numbers to keep; OracleError if the answer is wrong."""
     inputs: Callable[[Array], Any] | None = None
-    """From points to what the black box takes; None: the points themselves."""
+    """Maps points to inputs of the black box; None: the points themselves."""
     aside: bool = False
-    """Not part of the trajectory: a longer run would not have asked it here."""
+    """Not part of the trajectory: with a larger budget the run would not query these points here."""
 
 
 Search = Generator[Request, Answer, T]
@@ -46,14 +46,14 @@ class Interrupted(Exception):  # noqa: N818 - not an error
 
 @dataclass(eq=False)
 class Job(Generic[T]):
-    """A search under way: its ledger, the request that waits, and the outcome once there is one."""
+    """A search, its ledger, the request that waits for an answer, and the outcome at the end."""
 
     search: Search[T]
     ledger: Ledger = field(default_factory=MemoryLedger)
     request: Request | None = None
     outcome: T | None = None
     points: int = 0
-    """The checksum of the points of the request, where the ledger keeps it."""
+    """The checksum of the points of the request; 0 if the ledger does not store it."""
     buffer: PointBuffer = field(default_factory=PointBuffer)
 
     def start(self) -> None:
@@ -65,7 +65,7 @@ class Job(Generic[T]):
         self._advance(lambda: self.search.send(answer))
 
     def throw(self, error: Exception) -> None:
-        """Tell the search that its request failed."""
+        """Throw the error of a failed request into the search."""
         self._advance(lambda: self.search.throw(error))
 
     def _advance(self, move: Callable[[], Request]) -> None:
@@ -78,18 +78,18 @@ class Job(Generic[T]):
 
     @property
     def waiting(self) -> Request:
-        """The request."""
+        """The request that waits for an answer."""
         if self.request is None:
             raise AssertionError("a job without a request was asked for one")
         return self.request
 
     def recalled(self, rows: int) -> Answer | None:
-        """What an earlier process was answered to the next rows of the request."""
+        """The recorded answer to the next rows of the request; None if there is none."""
         return self.ledger.recall(rows, self.points, aside=self.waiting.aside)
 
 
 def drive(job: Job[T], box: BlackBox, *, stop: Callable[[], bool] = lambda: False) -> T:
-    """Drive one search to its end; once `stop()` is true it is thrown Interrupted."""
+    """Run one search to its end; once `stop()` is true, Interrupted is thrown into it."""
     return drive_many([job], box, stop=stop)[0]
 
 
@@ -102,10 +102,10 @@ def drive_many(
     stop: Callable[[], bool] = lambda: False,
     unbegun: Callable[[int], T] | None = None,
 ) -> list[T]:
-    """Drive searches to their ends, at most `lockstep` at a time; `done(i, outcome)` is called as each ends.
+    """Run searches to their ends, at most `lockstep` at a time; `done(i, outcome)` is called as each ends.
 
-    Once `stop()` is true, those under way are thrown Interrupted, and the others have the outcome `unbegun(i)`, or are
-    begun and interrupted at their first request.
+    Once `stop()` is true, Interrupted is thrown into the running searches. The others get the outcome `unbegun(i)`;
+    without it they are started and interrupted at their first request.
     """
     waiting, active = list(range(len(jobs)))[::-1], list[int]()
     try:
@@ -133,13 +133,13 @@ def drive_many(
 
 
 def _answer(jobs: list[Job[Any]], box: BlackBox) -> None:
-    """One answer to each waiting job, in one batch where that is possible."""
+    """Answer each waiting job, in one joint batch if possible."""
     if len(jobs) > 1:
-        # Answers are recorded by blocks and recalled in the same ones, so requests of several blocks are asked alone.
+        # Answers are recorded and recalled block by block, so a request of several blocks is sent alone.
         small = [job for job in jobs if _is_joinable(job.waiting.query)]
         if len(small) > 1 and sum(_bytes(job.waiting.query) for job in small) <= MAX_BLOCK_BYTES:
             recalled = [job for job in small if _recall(job)]
-            # A job that may send no more fails alone: nothing is written down for the others that does not leave.
+            # A job that has reached max_sent fails alone: no row of the others is counted that is not sent.
             able = [job for job in small if job not in recalled and job.ledger.affords(len(job.waiting.query))]
             asked = able if len(able) > 1 and _ask_together(able, box) else []
             jobs = [job for job in jobs if job not in recalled and job not in asked]
@@ -156,7 +156,7 @@ def _bytes(query: Query) -> int:
 
 
 def _recall(job: Job[Any]) -> bool:
-    """Answer from the ledger what was answered in an earlier life of the run."""
+    """Answer a job from its ledger; False if an earlier process recorded no answer."""
     try:
         recorded = job.recalled(len(job.waiting.query))
     except RunError as error:
@@ -169,7 +169,7 @@ def _recall(job: Job[Any]) -> bool:
 
 
 def _ask_together(jobs: list[Job[Any]], box: BlackBox) -> bool:
-    """One batch for all; False when it fails, so that each is asked alone and only the culprit suffers."""
+    """Send one batch for all jobs; False if it fails: then each is sent alone, and only the cause fails."""
     batches = [_inputs(job.waiting, job.waiting.query.points()) for job in jobs]
     arrays = all(isinstance(batch, np.ndarray) for batch in batches)
     if not arrays or len({(batch.shape[1:], batch.dtype) for batch in batches}) > 1:
@@ -183,7 +183,7 @@ def _ask_together(jobs: list[Job[Any]], box: BlackBox) -> bool:
             answer = box.ask(np.concatenate(batches))
         parts = np.split(np.asarray(answer), np.cumsum(rows)[:-1])
         kept = [job.waiting.keep(part, count) for job, part, count in zip(jobs, parts, rows, strict=True)]
-    except Exception:  # noqa: BLE001  whatever a model raises, the others go on
+    except Exception:  # noqa: BLE001  whatever a model raises, the others continue
         return False
     for job, values in zip(jobs, kept, strict=True):
         job.ledger.record(values, job.points)
@@ -192,7 +192,7 @@ def _ask_together(jobs: list[Job[Any]], box: BlackBox) -> bool:
 
 
 def _ask_alone(job: Job[Any], box: BlackBox) -> None:
-    """The answer to one job, block by block; a failure is thrown into its search."""
+    """Answer one job, block by block; a failure is thrown into its search."""
     parts = []
     try:
         for start, stop in job.waiting.query.blocks():
@@ -205,9 +205,9 @@ def _ask_alone(job: Job[Any], box: BlackBox) -> None:
 
 
 def _ask_block(job: Job[Any], box: BlackBox, start: int, stop: int) -> Answer:
-    """Ask rows start .. stop-1, again after a failure as often as allowed; every attempt is in the ledger."""
+    """Send rows start .. stop-1, with up to `box.attempts` attempts; the ledger counts each."""
     request, ledger, rows = job.waiting, job.ledger, stop - start
-    # Made before they count as sent: a kill may come at any moment.
+    # Computed before they count as sent, because the process may be killed at any moment.
     inputs = _inputs(request, job.buffer.view(request.query, start, stop))
     samples = (request.query.samples(start, stop),) if request.query.stochastic else ()
     where = range(ledger.used, ledger.used + rows)
@@ -248,7 +248,7 @@ def _inputs(request: Request, points: Array) -> Any:
 
 
 def _said(error: Exception) -> str:
-    """What an exception says, whatever its __str__ does."""
+    """The message of an exception, even if its __str__ raises."""
     try:
         return str(error)
     except Exception as trouble:  # noqa: BLE001  a foreign class may do anything
@@ -256,18 +256,18 @@ def _said(error: Exception) -> str:
 
 
 class Again:
-    """Charges rows that are sent once more to the ledgers whose batch they are of, each with its number of rows.
+    """Counts rows that the black box sends again in the ledgers of the batch, each given with its number of rows.
 
-    Which rows of a joint batch they were is not known: they are dealt out from the first ledger on.
+    Which rows of a joint batch were sent again is not known, so they are counted from the first ledger on.
     """
 
     def __init__(self, owners: Sequence[tuple[Ledger, int]]) -> None:
         self._owners = owners
         self.refused: ZomirrorError | None = None
-        """Why they were not allowed to leave."""
+        """The error of the ledger that refused them."""
 
     def __call__(self, rows: int) -> None:
-        """Write them down before they leave."""
+        """Count `rows` rows before they are sent."""
         try:
             for ledger, most in cycle(self._owners):
                 if rows <= 0:

@@ -1,7 +1,7 @@
-"""Rows that are sent once more: who does that says so, and the ledger of the batch under way hears of it.
+"""Count rows that a model sends again by itself.
 
-A model behind HTTP tries again by itself, and may lie deep inside the function that is asked. So the batch under way
-is known to its thread (and to the threads that are given a copy of its context), not passed from hand to hand.
+A model behind HTTP retries by itself, and may be called from deep inside the black box. The current batch is therefore
+a context variable, not an argument; threads that copy the context see it too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _account: ContextVar[Callable[[int], None] | None] = ContextVar("account", defau
 
 
 class accounted:  # noqa: N801 - a context like contextlib's, without the cost of a generator
-    """Have `account(rows)` called before rows of the batch under way are sent again; what it raises stops them."""
+    """Within this context `send_again(rows)` calls `account(rows)`, which may raise to prevent the sending."""
 
     __slots__ = ("_account", "_token")
 
@@ -28,7 +28,7 @@ class accounted:  # noqa: N801 - a context like contextlib's, without the cost o
 
 
 def send_again(rows: int) -> None:
-    """Say that so many rows are about to be sent once more."""
+    """Announce that `rows` rows of the current batch are about to be sent again."""
     account = _account.get()
     if account is not None:
         account(rows)

@@ -27,7 +27,6 @@ FORMAT = 2
 UNIT = 32
 MOST_ROWS = 1 << 20  # of one record of values
 MOST_NUMBERS = 1 << 27  # of one record of values: what a reader must hold at once
-MOST_SENT = 1 << 48  # rows that a head can count
 MOST_TEXT = 4096
 _MAGIC = b"\x89zmjour\n"
 _FILE = struct.Struct("<8sI16sI")
