@@ -1,4 +1,4 @@
-"""Checks of arguments: each refuses with what was expected, what came, and what to do."""
+"""Checks of arguments; each error says what was expected, what was given, and what to do."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
 
 
 def real_array(name: str, value: object) -> Array:
-    """An array of real numbers, without a copy where `value` is one."""
+    """An array of real numbers; not copied if `value` is already an array."""
     try:
         given = np.asarray(value)
     except ValueError:
@@ -68,7 +68,7 @@ def real_array(name: str, value: object) -> Array:
 
 
 def vector(name: str, value: object) -> Array:
-    """A finite vector of at least one number, copied and read-only; float32 stays, everything else is float64."""
+    """A read-only copy of a finite vector with d >= 1: float32 is kept, everything else becomes float64."""
     given = real_array(name, value)
     if given.ndim != 1 or given.size == 0:
         remedy = "give at least one coordinate" if given.size == 0 else "ravel it"
@@ -84,7 +84,7 @@ def vector(name: str, value: object) -> Array:
 
 
 def float_dtype(dtype: np.dtype[Any]) -> type[np.float32] | type[np.float64]:
-    """float32 stays what it is; everything else is worked on in float64."""
+    """float32 for float32, float64 for everything else."""
     return np.float32 if dtype == np.float32 else np.float64
 
 
@@ -96,7 +96,7 @@ def some(indices: Indices, noun: str = "coordinate", most: int = 5) -> str:
 
 
 def seed_of(rng: object) -> int:
-    """The seed that an `rng` argument means: an int is itself, a Generator is asked for one, None draws a new one."""
+    """The seed of an `rng` argument: an integer is the seed, a Generator draws one, None draws a fresh one."""
     if rng is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     if isinstance(rng, np.random.Generator):

@@ -1,4 +1,4 @@
-"""Every exception of the library; each message says what was expected, what came, and what to do."""
+"""All exceptions of the library; each message says what was expected, what was given, and what to do."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import Any
 
 
 class ZomirrorError(Exception):
-    """The root of every exception that this library raises on purpose."""
+    """The base class of all exceptions of this library."""
 
 
 class ArgumentError(ZomirrorError, ValueError):
-    """An argument has a value that cannot be used; found before the first query."""
+    """An argument has an invalid value; raised before the first query."""
 
 
 class ArgumentTypeError(ZomirrorError, TypeError):
-    """An argument has a type that cannot be used; found before the first query."""
+    """An argument has an invalid type; raised before the first query."""
 
 
 class BudgetError(ZomirrorError):
-    """The next batch would spend more queries than allowed; it was not sent."""
+    """The next batch would exceed max_sent; it was not sent."""
 
 
 class OracleError(ZomirrorError):
-    """The black box raised, or answered something that is not one number per row.
+    """The black box raised an exception, or its answer was not one number per row.
 
-    `rows` are the rows of the failing batch (0-based positions in the run's stream of queries) and
-    `result` is what had been reached when the error leaves a run: a Result, or an Explanation.
+    `rows` are the rows of the failing batch, counted from 0 over all queries of the run. `result` is the Result or
+    Explanation reached before the error.
     """
 
     def __init__(self, message: str, *, rows: range | None = None, result: Any = None) -> None:
@@ -43,7 +43,7 @@ class BusyError(RunError):
 
 
 class WorkerError(ZomirrorError):
-    """A worker died, was stopped, overran its deadline, or could not be given its task."""
+    """A worker died, was stopped, exceeded its deadline, or could not be sent its task."""
 
 
 class DataError(ZomirrorError):

@@ -1,4 +1,4 @@
-"""The front door: minimise a function that can only be asked for values, within a budget of queries."""
+"""minimize(): minimise a black-box function plus an elastic net over a box, within a budget of queries."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def minimize(
     workers: Any = None,
     block_rows: int | None = None,
 ) -> Result:
-    """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box, f known only by its values.
+    """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box, using only values of f.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def minimize(
     bounds : optional
         Two numbers, d pairs, two arrays of length d, or scipy.optimize.Bounds.
     budget : int
-        Queries at most; one of them is kept to measure F at the returned point.
+        The largest number of queries; one of them is reserved to measure F at the end.
     method : optional
         A method from zm.methods; by default the recommended one.
     rng : int, Generator or None
@@ -80,49 +80,48 @@ def minimize(
         Called with an Intermediate (x, fun, f, nfev, nit, eta, stationarity, nnz) after each iteration; ends the run by
         raising StopIteration.
     returns : "last", "best" or "random"
-        Which measured iterate is the answer. The recommended method keeps its best point and returns that if the last
-        is clearly worse.
+        Which measured iterate to return. With "last", the recommended method returns its best point if the last is
+        clearly worse.
     maxiter : int, optional
-        Iterations at most.
+        The largest number of iterations.
     max_time : float, optional
-        Seconds at most, looked at between batches.
+        The time limit in seconds, checked between batches.
     target : float, optional
-        End when F falls to this.
+        Stop when F <= target.
     max_sent : int, optional
-        Queries ever sent at most, retries and batches lost to a kill included; by default the budget.
+        The largest number of queries ever sent, including retries and batches lost to a kill; by default the budget.
     on_error : "raise" or Retry(n)
-        What to do when `fun` raises: end with OracleError, whose `.result` is what was reached, or send the block again
-        up to n times.
+        What to do when `fun` raises: end with OracleError, whose `.result` is the result so far, or send the block
+        again up to n times.
     nonfinite : "stop" or "refuse"
-        At a NaN or infinite value: end the run with the last good iterate (the recommended method first abandons a
-        descent that it had restarted), or read it as a refused point that tells nothing about its direction.
+        What to do with a NaN or infinite value: end the run with the last finite iterate (the recommended method first
+        abandons a restarted descent), or replace it by f at the iterate, so that it does not affect the gradient.
     noise : float, optional
-        The standard deviation of f when asked twice at one point; 0 says that there is none. By default the recommended
-        method measures it with six queries, and again now and then where there is some.
+        The standard deviation of repeated values of f at one point; 0 for a deterministic f. By default the recommended
+        method measures it with six queries, and repeats this during the run if f is noisy.
     run_dir : path, optional
-        A directory for a journal of every query: the same call then continues a killed run, to the same result bit for
-        bit, and returns a finished one without asking. Ctrl-C and SIGTERM end the run after the batch in flight (status
-        INTERRUPTED). `budget`, `max_sent`, `max_time`, `maxiter`, `callback`, `workers` and `block_rows` may differ
-        from the stored call.
+        A directory for a journal of every query. The same call then resumes a killed run, to the same result bit for
+        bit, and returns a finished one without queries. Ctrl-C and SIGTERM end the run after the batch in flight
+        (status INTERRUPTED). `budget`, `max_sent`, `max_time`, `maxiter`, `callback`, `workers` and `block_rows` may
+        differ from the stored call.
     workers : optional
-        Who shares the rows of each batch of a slow `fun` (see Workers). A worker that dies or overruns its deadline is
-        an error of `fun`.
+        Workers that share the rows of each batch of a slow `fun` (see Workers). A worker that dies or exceeds its
+        deadline counts as an error of `fun`.
     block_rows : int, optional
-        Rows that a worker is given at a time, 1 by default. These blocks, and never the number of workers, decide what
-        a call sees, so no bit of the result depends on who did what.
+        Rows per call of `fun` on a worker, 1 by default. The result depends on these blocks at most, never on the
+        number of workers.
 
     Returns
     -------
     Result
-        `x`, `fun` = F(x), and why the run ended: the next batch no longer fits into the budget, or one of the limits
-        above was met.
+        `x`, `fun` = F(x), and why the run ended: the next batch exceeds the budget, or another limit was reached.
     """
     if run_dir is not None and rng is None:
         rng = stored_seed(run_dir)
     optimizer = Optimizer(
         x0, l1=l1, l2=l2, bounds=bounds, method=method, rng=rng, stochastic=stochastic, returns=returns, noise=noise
     )
-    stop = Stop(callback, maxiter, max_time, target)
+    stop = StopRules(callback, maxiter, max_time, target)
     refuse = choice("nonfinite", nonfinite, ("stop", "refuse")) == "refuse"
     cap, attempts = _checked_cap(max_sent, budget), attempts_of(on_error)
     _checked_fun(fun)
@@ -146,10 +145,10 @@ def durable_minimization(
     settings: Mapping[str, Any],
     budget: int,
     max_sent: int,
-    stop: Stop | None = None,
+    stop: StopRules | None = None,
     **how: Any,
 ) -> Job[Result]:
-    """A minimization in a run directory, ready to be driven, alone or in lockstep with others."""
+    """A minimization in a run directory as a Job, to be run alone or in lockstep with others."""
     journal = JournalLedger()
     search = durably(
         journal,
@@ -165,17 +164,17 @@ def minimization(
     optimizer: Optimizer,
     ledger: Ledger,
     budget: int,
-    stop: Stop | None = None,
+    stop: StopRules | None = None,
     *,
     refuse: bool = False,
     inputs: Callable[[Array], Any] | None = None,
     keep: Callable[[Any, int], Values] = checked_values,
 ) -> Search[Result]:
-    """The run of an optimizer to its end, as a search: one query of the budget is kept to measure F at the end.
+    """The whole run of an optimizer as a search; one query of the budget is reserved to measure F at the end.
 
-    `inputs` turns points into what the black box takes, and `keep` its answer into values of f.
+    `inputs` maps points to inputs of the black box, and `keep` maps its answer to values of f.
     """
-    stop = Stop() if stop is None else stop
+    stop = StopRules() if stop is None else stop
     optimizer.resume(ledger, lambda at: at.nfev < budget and (stop.maxiter is None or at.nit < stop.maxiter))
     try:
         status = yield from _run(optimizer, ledger, budget, stop, inputs, keep, refuse=refuse)
@@ -200,13 +199,13 @@ def _run(
     optimizer: Optimizer,
     ledger: Ledger,
     budget: int,
-    stop: Stop,
+    stop: StopRules,
     inputs: Callable[[Array], Any] | None,
     keep: Callable[[Any, int], Values],
     *,
     refuse: bool,
 ) -> Search[Status]:
-    """Ask and tell until there is a reason to stop."""
+    """Ask and tell until a limit is reached; return the status."""
     while True:
         query = optimizer.query
         if len(query) + 1 > budget - ledger.used:
@@ -224,16 +223,16 @@ def _run(
 
 
 def _refused(query: Query, values: Values) -> Values:
-    """What refused points are read as: f(x), of their own draw, so that a direction says nothing."""
+    """The values that replace refused ones: f(x) of the same draw, so that the finite difference is 0."""
     at_x = np.resize(values[: query.segments[0].count], len(query))
-    # Rows that are not steps of some radius are to be chosen among, and a refused one is not to be chosen.
+    # Rows without a radius are candidates to choose from: the largest float keeps a refused one from being chosen.
     chosen_among = [bool(segment.stream and not segment.radius) for segment in query.segments]
     rows = np.repeat(chosen_among, [segment.count for segment in query.segments])
     return np.where(rows, np.finfo(np.float64).max, at_x)
 
 
-class Stop:
-    """The caller's reasons to stop, checked before anything is asked."""
+class StopRules:
+    """The caller's stopping rules; invalid ones are refused before the first query."""
 
     def __init__(
         self,
@@ -250,7 +249,7 @@ class Stop:
         self.deadline = None if max_time is None else time.monotonic() + positive("max_time", max_time)
 
     def reason(self, optimizer: Optimizer) -> Status | None:
-        """Why to stop now, if there is a reason."""
+        """The rule that ends the run now; None to continue."""
         latest = optimizer.latest
         if latest is not None and optimizer.nit == latest.nit:
             if self.callback is not None:

@@ -1,4 +1,4 @@
-"""Ask and tell: a run whose function somebody else evaluates."""
+"""Ask and tell: a run in which the caller evaluates the function."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Optimizer:
             opt.tell(fun(opt.ask()))
         opt.result.x
 
-    `ask()` gives an array (n, d) of points and `tell()` takes their n values. Asking again before telling gives
-    the same points. `x` is the current iterate, at which the next batch is asked; `result` speaks of the last
-    iterate that has been measured (or the best, or a random one: `returns`), or of a better one that the method
-    keeps. `Optimizer.open(run_dir, x0, ...)` is the same in a directory that survives the process.
+    `ask()` returns an array (n, d) of points and `tell()` takes their n values. Asking again before telling returns the
+    same points. `x` is the current iterate, around which the next batch lies. `result` holds the last measured iterate
+    (or the best, or a random one: `returns`), or a better one that the method keeps. `Optimizer.open(run_dir, x0, ...)`
+    does the same in a directory that survives the process.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Optimizer:
         self.method = (
             recommended(start, problem.penalty, box, noise=noise) if method is None else _checked_method(method)
         )
-        self._keeper = self.method if isinstance(self.method, Keeper) else None  # asking that takes as long as a step
+        self._keeper = self.method if isinstance(self.method, Keeper) else None  # checked once: it is as slow as a step
         self._state = self.method.init(start, problem, key_of(self.seed))
         self._trace = _Trace(self.returns)
         self._query: Query | None = None
@@ -84,15 +84,15 @@ class Optimizer:
 
     @classmethod
     def open(cls, run_dir: PathLike, x0: object, *, max_sent: int | None = None, **options: Any) -> Self:
-        """An optimizer whose batches are in a journal: opened again, it goes on after the last batch told.
+        """An optimizer with a journal of its batches: opened again, it continues after the last batch told.
 
             with Optimizer.open("run", x0, l1=0.1, bounds=(0, 1), rng=0, max_sent=40_000) as opt:
                 while opt.nfev < 30_000:
                     opt.tell(fun(opt.ask()))
 
-        `options` are those of Optimizer(), and must be the stored ones. `ask()` writes down that its points are
-        sent before it returns them, and raises BudgetError when they would pass `max_sent`; `tell()` writes down
-        their values. A batch that was asked and not told before the process died is lost, and asked again.
+        `options` are those of Optimizer(), and must equal the stored ones. `ask()` records its points as sent before it
+        returns them, and raises BudgetError if they would exceed `max_sent`; `tell()` records their values. A batch
+        that was asked but not told before the process died is lost, and `ask()` returns it again.
         """
         if max_sent is not None:
             positive_integer("max_sent", max_sent)
@@ -119,7 +119,7 @@ class Optimizer:
         self.close()
 
     def close(self) -> None:
-        """Let go of the run directory, if there is one; a batch asked and not told is lost."""
+        """Close the run directory, if there is one; a batch that was asked but not told is lost."""
         if self._run is not None:
             if not self._asked:
                 self._run.checkpoint(self.snapshot())
@@ -128,33 +128,33 @@ class Optimizer:
 
     @property
     def x(self) -> Array:
-        """The current iterate, where the next batch will be asked."""
+        """The current iterate, around which the next batch lies."""
         return self._state.x
 
     @property
     def nit(self) -> int:
-        """How many batches have been told."""
+        """The number of iterations done."""
         return self._state.t
 
     @property
     def state(self) -> State:
-        """The whole of the run, frozen."""
+        """The state of the method, immutable."""
         return self._state
 
     @property
     def query(self) -> Query:
-        """The next batch, described: what `ask()` turns into an array."""
+        """A description of the next batch; `ask()` turns it into an array."""
         if self._query is None:
             self._query = self.method.ask(self._state)
         return self._query
 
     def ask(self) -> Array:
-        """The points of the next batch, an array (n, d) of your own."""
+        """The points of the next batch: a new array (n, d)."""
         self._reserve()
         return self.query.points()
 
     def _reserve(self) -> None:
-        """Write down, once a batch, that it is sent."""
+        """Record, once per batch, that it is sent."""
         if self._ledger is not None and not self._asked:
             self._ledger.begin(len(self.query))
             self._asked = True
@@ -167,9 +167,9 @@ class Optimizer:
         return self.query.samples()
 
     def tell(self, values: object) -> None:
-        """The values at the points of `ask()`; values that are not finite are counted, and the run does not move.
+        """Take the values at the points of `ask()`. If one is not finite, they are counted but no step is taken.
 
-        But a method that has begun anew goes on from where it was before.
+        A method that had restarted then returns to where it was before the restart.
         """
         told = checked_values(values, len(self.query))
         if self._ledger is not None:
@@ -181,7 +181,7 @@ class Optimizer:
             self._run.checkpoint(self.snapshot())
 
     def take(self, told: Values) -> None:
-        """What `tell` does with values that have been checked, where no run directory has to hear of them."""
+        """`tell` for values that are already checked and, in a run directory, already recorded."""
         query = self.query
         self.nfev += told.size
         if bad := nonfinite_rows(told):
@@ -199,7 +199,7 @@ class Optimizer:
             self._trace.prefer(self._kept, self._state, self.nfev)
 
     def _give_up(self, status: Status, detail: str = "") -> None:
-        """End for this reason, unless the method can go on elsewhere."""
+        """Set the status, unless the method can withdraw to another state and continue."""
         elsewhere = self.method.withdrawn(self._state) if isinstance(self.method, Retreating) else None
         if elsewhere is None:
             self.status, self._detail = status, detail
@@ -208,7 +208,7 @@ class Optimizer:
 
     @property
     def closing(self) -> Query:
-        """One more point, the current iterate, to know F there; see `tell_closing`."""
+        """The query of the current iterate alone, to measure F at the end; see `tell_closing`."""
         draw = self.nit * len(self.query) if self._state.problem.stochastic else None
         return Query((Segment(self.x, 1, first_sample=draw),))
 
@@ -227,13 +227,13 @@ class Optimizer:
         return None if self._keeper is None else self._keeper.kept(self._state)
 
     def snapshot(self) -> Arrays:
-        """The whole of the run as named arrays: what `restore` takes."""
+        """The state of the run as named arrays, for `restore`."""
         state = self._state
         own = pack("x", state.x) | pack("memory", state.memory) | pack("pace", state.pace)
         return own | pack("run", (state.t, self.nfev)) | self._trace.snapshot()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a snapshot of a run of the same method and problem; RunError, and no change, if it is not one."""
+        """Continue from a snapshot; RunError, and no change, if it is not of the same method and problem."""
         state = self._state
         t, nfev = unpack("run", (0, 0), arrays)
         moved = replace(
@@ -248,7 +248,7 @@ class Optimizer:
         self._state, self._trace, self.nfev, self._query = moved, trace, nfev, None
 
     def open_run(self, run_dir: PathLike, settings: Mapping[str, Any], max_sent: int | None) -> RunDirectory:
-        """Create the run of this optimizer or resume it; RunError for one of another configuration."""
+        """Create or resume the run of this optimizer; RunError if the stored one has another configuration."""
         problem = self._state.problem
         revision = getattr(self.method, "revision", 0)
         known = {
@@ -266,7 +266,7 @@ class Optimizer:
         return RunDirectory.open(run_dir, known | dict(settings), arrays=arrays, max_sent=max_sent)
 
     def resume(self, ledger: Ledger, fits: Callable[[Optimizer], bool] = lambda _: True) -> None:
-        """Go on from the checkpoint, if there is one that can be used; what it lacks is replayed.
+        """Continue from the checkpoint, if there is a usable one; later values are replayed.
 
         A checkpoint beyond the end of this run (`fits` is false) is not used.
         """
@@ -282,16 +282,16 @@ class Optimizer:
 
     @property
     def latest(self) -> Intermediate | None:
-        """The last measured iterate, as a callback sees it."""
+        """The last measured iterate, as passed to a callback."""
         return self._trace.latest
 
     @property
     def result(self) -> Result:
-        """What has been reached so far; `status` is RUNNING until `end` is called."""
+        """The result so far; its status is RUNNING unless the run has failed."""
         return self.end(self.status)
 
     def end(self, status: Status, detail: str = "", *, sent: int | None = None) -> Result:
-        """The result of the run, ended for this reason."""
+        """The result of the run with this status."""
         detail = detail or (self._detail if status is self.status else "")
         chosen = self._trace.chosen
         return Result(
@@ -310,7 +310,7 @@ class Optimizer:
 
 
 class _Trace:
-    """The measured iterates of a run: their numbers, and the one to be returned."""
+    """The history of the measured iterates, and the one to return."""
 
     def __init__(self, returns: str) -> None:
         self._returns = returns
@@ -320,7 +320,7 @@ class _Trace:
         self.stationarity = float("nan")
 
     def add(self, state: State, x: Array, f: float, h: float, nfev: int, eta: float, stationarity: float) -> None:
-        """One more measured iterate."""
+        """Add a measured iterate."""
         nnz = int(np.count_nonzero(x))
         self.latest = Intermediate(x, f + h, f, nfev, state.t, eta, stationarity, nnz)
         self._rows.append((nfev, f + h, f, eta, stationarity, nnz))
@@ -330,7 +330,7 @@ class _Trace:
             self.chosen = self.latest
 
     def prefer(self, kept: BestPoint | None, state: State, nfev: int) -> None:
-        """Return what the method has kept in place of a last iterate that is clearly worse."""
+        """Choose the point that the method keeps, if the last iterate is clearly worse."""
         if self._returns != "last" or kept is None or self.latest is None:
             return
         if self.latest.fun > kept.fun + kept.slack:
@@ -338,12 +338,12 @@ class _Trace:
             self.chosen = Intermediate(kept.x, kept.fun, kept.f, nfev, state.t, math.nan, math.nan, nnz)
 
     def snapshot(self) -> Arrays:
-        """The numbers, and the iterate to be returned."""
+        """The history and the chosen iterate, as named arrays."""
         chosen = {} if self.chosen is None else pack("chosen", self.chosen)
         return {"history": self._table()} | chosen
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], x: Array) -> None:
-        """Go on from a snapshot."""
+        """Continue from a snapshot."""
         table = arrays.get("history", np.empty(0))
         if table.ndim != 2 or table.shape[1] != 6 or table.dtype != np.float64:
             raise RunError(
@@ -360,11 +360,11 @@ class _Trace:
             return True
         if self._returns == "best":
             return self.latest.fun < self.chosen.fun
-        # The n-th of n candidates is taken with chance 1/n: then each is returned with chance 1/n in the end.
+        # Reservoir sampling: the n-th iterate is chosen with probability 1/n, so all are equally likely in the end.
         return uniform(state.key, len(self._rows)) * len(self._rows) < 1
 
     def history(self) -> History:
-        """The numbers as arrays."""
+        """The history as arrays."""
         nfev, fun, f, eta, stationarity, nnz = self._table().T
         return History(nfev.astype(np.int64), fun, f, eta, stationarity, nnz.astype(np.int64))
 

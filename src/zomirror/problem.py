@@ -1,4 +1,4 @@
-"""The problem as a method sees it, everything but f: min over a box of f(x) + l1 |x|_1 + (l2/2) |x|_2^2."""
+"""The problem without f: min over a box of f(x) + l1 |x|_1 + (l2/2) |x|_2^2."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class ElasticNet:
         object.__setattr__(self, "l2", nonnegative("l2", self.l2))
 
     def __call__(self, x: Array) -> float:
-        """h(x), summed in float64 whatever the dtype of x; beyond its range it is inf."""
+        """h(x), summed in float64 for every dtype of x; inf on overflow."""
         size, square = sums(np.asarray(x))
         return (self.l1 * size if self.l1 else 0.0) + (0.5 * self.l2 * square if self.l2 else 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """lower <= x <= upper; each side is one number for every coordinate, or an array with one per coordinate.
+    """lower <= x <= upper; each bound is a number for all coordinates, or an array with one number per coordinate.
 
-    Arrays are copied and made read-only. A coordinate with lower == upper is a constant of the problem.
+    Arrays are copied and made read-only. A coordinate with lower == upper is constant.
     """
 
     lower: Array | float = -np.inf
     upper: Array | float = np.inf
     reach: float = field(init=False, repr=False)
-    """The largest |x_i| in the box, infinite when a side is open."""
+    """The largest |x_i| in the box; inf if a bound is infinite."""
     unbounded: bool = field(init=False, repr=False)
-    """Whether the box is all of space."""
+    """Whether all bounds are infinite."""
 
     def __post_init__(self) -> None:
         lower, upper = _side("lower", self.lower), _side("upper", self.upper)
@@ -67,14 +67,14 @@ class Box:
     def of(cls, bounds: object, d: int) -> Box:
         """The box that `bounds` describes in dimension d.
 
-        None; a Box or a scipy Bounds; two scalars; d pairs (lower, upper), None for an open side; or two
-        arrays of length d. At d = 2 a 2 x 2 is read as pairs, as SciPy does.
+        `bounds` is None, a Box, a scipy Bounds, two scalars, d pairs (lower, upper) with None for an infinite bound, or
+        two arrays of length d. For d = 2, a 2 x 2 sequence is read as pairs, as SciPy does.
         """
         if bounds is None:
             return cls()
         if isinstance(bounds, Box):
             box = bounds
-        elif hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy's Bounds, without importing scipy.optimize for it
+        elif hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy's Bounds; importing scipy.optimize is slow
             box = cls(_shrink(bounds.lb), _shrink(bounds.ub))
         else:
             box = cls(*_sides(bounds, d))
@@ -84,7 +84,7 @@ class Box:
         return box
 
     def astype(self, dtype: np.dtype[Any]) -> Box:
-        """The same box with its sides rounded to `dtype`; a bound is what it rounds to."""
+        """The box with its bounds rounded to `dtype`."""
         with np.errstate(over="ignore"):
             return Box(np.asarray(self.lower).astype(dtype), np.asarray(self.upper).astype(dtype))
 
@@ -96,11 +96,11 @@ class Box:
         return clipped.astype(x.dtype, copy=False)
 
     def outside(self, x: Array) -> Indices:
-        """The coordinates of x that lie outside (NaN counts as outside)."""
+        """The coordinates of x outside the box; NaN counts as outside."""
         return np.flatnonzero(~((x >= self.lower) & (x <= self.upper)))
 
     def free(self, d: int) -> Indices | None:
-        """The coordinates with lower < upper, or None when that is all of them."""
+        """The coordinates with lower < upper; None if that is all of them."""
         open_ = np.broadcast_to(np.less(self.lower, self.upper), (d,))
         return None if open_.all() else np.flatnonzero(open_)
 
@@ -146,13 +146,13 @@ def _is_pair(row: object) -> bool:
 
 
 def _shrink(side: Array) -> Any:
-    """SciPy stores a scalar bound as an array of one element."""
+    """A one-element array as a number: SciPy stores scalar bounds as such arrays."""
     return side.item() if np.size(side) == 1 else side
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """min over `box` of f(x) + penalty(x), x in d dimensions; f may take a random draw (`stochastic`)."""
+    """min over `box` of f(x) + penalty(x), x in d dimensions; a `stochastic` f also takes a random draw."""
 
     d: int
     dtype: np.dtype[Any]
@@ -167,5 +167,5 @@ class Problem:
 
     @cached_property
     def width(self) -> int:
-        """How many coordinates can move."""
+        """The number of coordinates that can move."""
         return self.d if self.free is None else self.free.size

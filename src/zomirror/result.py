@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""The result of a run: its status, history and final point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zomirror.numerics.arrays import Array
 
 
 class Status(Enum):
-    """Why a run ended; the value is the sentence a person reads."""
+    """Why a run ended; the value is the message for the user."""
 
     RUNNING = "the run has not ended"
     BUDGET = "the budget of queries is used up"
@@ -30,7 +30,7 @@ class Status(Enum):
 
     @property
     def success(self) -> bool:
-        """Whether the run ended as it was told to."""
+        """Whether the run ended normally: by a limit, a target, the callback or a stall."""
         return self in _SUCCESSES
 
 
@@ -39,14 +39,14 @@ _SUCCESSES = frozenset({Status.BUDGET, Status.MAXITER, Status.MAX_TIME, Status.T
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """One entry for every measured iterate, in order; arrays of one length.
+    """One entry per measured iterate, in order; all arrays have the same length.
 
-    The last entry is the point measured with the query that is kept for the end: no step was taken from it, so
-    its eta and stationarity are NaN.
+    The last entry is the point measured with the query reserved for the end. No step was taken from it, so its eta and
+    stationarity are NaN.
     """
 
     nfev: NDArray[np.int64]
-    """Queries used when it was known."""
+    """Queries used up to and including its measurement."""
     fun: NDArray[np.float64]
     """F(x_t) = f(x_t) + h(x_t)."""
     f: NDArray[np.float64]
@@ -63,13 +63,13 @@ class History:
 
     @property
     def best(self) -> NDArray[np.float64]:
-        """The least F so far: what to draw of the recommended method, which begins again and keeps its best point."""
+        """The least F so far. Plot this for the recommended method, which restarts and keeps its best point."""
         return np.minimum.accumulate(self.fun)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intermediate:
-    """What a callback is shown after each iteration: the iterate x_t, with the f(x_t) just measured."""
+    """What a callback gets after each iteration: the iterate x_t with the measured f(x_t)."""
 
     x: Array
     fun: float
@@ -83,7 +83,7 @@ class Intermediate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """The outcome of a run: `fun` is F measured at `x`, unless no value was ever measured (then it is NaN)."""
+    """The result of a run: `fun` is F measured at `x`, or NaN if nothing was measured."""
 
     x: Array
     fun: float
@@ -95,20 +95,20 @@ class Result:
     stationarity: float
     seed: int
     sent: int
-    """Queries ever sent: `nfev` of them were used, the rest were retries or lost."""
+    """Queries ever sent: `nfev` of them were used, the others were retries or lost."""
     history: History = field(repr=False)
 
     @property
     def success(self) -> bool:
-        """Whether the run ended as it was told to."""
+        """Whether the run ended normally: by a limit, a target, the callback or a stall."""
         return self.status.success
 
     @property
     def used(self) -> int:
-        """Queries whose values were used: another name of nfev, beside `sent` and `lost`."""
+        """Queries whose values were used: the same as nfev."""
         return self.nfev
 
     @property
     def lost(self) -> int:
-        """Queries sent whose values never came."""
+        """Queries that were sent but whose values were not used."""
         return self.sent - self.nfev

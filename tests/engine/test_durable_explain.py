@@ -290,7 +290,7 @@ def test_scores_that_change_their_width_end_the_search_with_a_sentence(path: Pat
             scores = super().__call__(batch)
             return scores if self.calls < 3 else np.hstack([scores, scores])
 
-    with pytest.raises(zm.errors.OracleError, match="expected scores of 3 classes, as the model gave before, got 6"):
+    with pytest.raises(zm.errors.OracleError, match="expected scores of 3 classes, as in the first answer, got 6"):
         explain(Growing(), run_dir=path)
     assert bits(explain(run_dir=path, max_sent=1_000)) == undisturbed()
 

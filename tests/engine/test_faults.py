@@ -84,7 +84,7 @@ def test_max_sent_bounds_what_is_sent_with_retries() -> None:
             assert result.status is zm.Status.BUDGET
         else:
             assert result.status is zm.Status.MAX_SENT
-            assert "raise max_sent to go on" in result.message
+            assert "raise max_sent to continue" in result.message
             assert not result.success
             assert result.history.fun.tolist() == run(sphere_function).history.fun[: len(result.history)].tolist()
 

@@ -8,10 +8,10 @@ from zomirror.paper import images as pictures
 
 
 @pytest.fixture(scope="module")
-def lenet() -> pictures.Network:
+def lenet() -> pictures.BundledNetwork:
     return pictures.network("mnist")
 
 
 @pytest.fixture(scope="module")
-def images(lenet: pictures.Network) -> tuple[tuple[int, ...], ...]:
+def images(lenet: pictures.BundledNetwork) -> tuple[tuple[int, ...], ...]:
     return pictures.chosen("mnist", lenet, 2)

@@ -66,7 +66,7 @@ def test_pertinent_positives_live_between_nothing_and_the_image(settings: Any) -
         assert not posed.base.any()
 
 
-def test_f_is_the_margin_under_the_loss(lenet: pictures.Network) -> None:
+def test_f_is_the_margin_under_the_loss(lenet: pictures.BundledNetwork) -> None:
     model = pictures.opened(lenet.path)
     image, label = pictures.image("mnist", 0)
     points = np.random.default_rng(3).random((5, 784), dtype=np.float32)
@@ -85,7 +85,7 @@ def test_f_is_the_margin_under_the_loss(lenet: pictures.Network) -> None:
 
 
 @pytest.mark.parametrize("scale", [2, 4])
-def test_splitting_pixels_changes_nothing_but_the_dimension(lenet: pictures.Network, scale: int) -> None:
+def test_splitting_pixels_changes_nothing_but_the_dimension(lenet: pictures.BundledNetwork, scale: int) -> None:
     model = pictures.opened(lenet.path)
     image, label = pictures.image("mnist", 1)
     plain, fine = (

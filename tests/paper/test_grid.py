@@ -11,7 +11,7 @@ from zomirror.paper import images as pictures
 from zomirror.paper.grid import TELLING, Task, grid
 
 
-def test_the_grid_is_every_image_kind_and_algorithm(lenet: pictures.Network, images: Any) -> None:
+def test_the_grid_is_every_image_kind_and_algorithm(lenet: pictures.BundledNetwork, images: Any) -> None:
     tasks = grid("mnist", "printed", lenet, images)
     assert len(tasks) == 2 * 10 * 2 * 14
     assert len({task.key for task in tasks}) == len(tasks)
@@ -21,7 +21,7 @@ def test_the_grid_is_every_image_kind_and_algorithm(lenet: pictures.Network, ima
     assert {task.image for task in tasks[: len(tasks) // 2]} == set(images[0])
 
 
-def test_a_key_is_the_digest_of_what_decides_the_outcome(lenet: pictures.Network) -> None:
+def test_a_key_is_the_digest_of_what_decides_the_outcome(lenet: pictures.BundledNetwork) -> None:
     task = Task("mnist", "printed", "PN", "adaexpmd", 3, lenet.path, lenet.digest)
     for same in (replace(task, model=Path("elsewhere.onnx")), replace(task, network="mine")):
         assert same.key == task.key
@@ -41,7 +41,7 @@ def test_a_key_is_the_digest_of_what_decides_the_outcome(lenet: pictures.Network
     assert len(keys | {task.key}) == 1 + len(others)
 
 
-def test_the_dimension_is_studied_on_the_same_images(lenet: pictures.Network, images: Any) -> None:
+def test_the_dimension_is_studied_on_the_same_images(lenet: pictures.BundledNetwork, images: Any) -> None:
     tasks = dimension.tasks(lenet, images[:1])
     assert len({task.key for task in tasks}) == len(tasks)
     assert {(task.upscale, task.shared) for task in tasks} == {(1, False), (2, True), (2, False), (4, True), (4, False)}

@@ -12,7 +12,7 @@ from zomirror.errors import ArgumentError
 from zomirror.paper import images as pictures
 
 
-def test_images_are_the_first_correct_ones_of_each_class(lenet: pictures.Network, images: Any) -> None:
+def test_images_are_the_first_correct_ones_of_each_class(lenet: pictures.BundledNetwork, images: Any) -> None:
     assert len(images) == 2
     for row in images:
         found = [pictures.image("mnist", index) for index in row]
@@ -25,7 +25,7 @@ def test_images_are_the_first_correct_ones_of_each_class(lenet: pictures.Network
         pictures.chosen("mnist", lenet, 0)
 
 
-def test_a_network_is_known_by_its_content(lenet: pictures.Network, tmp_path: Path) -> None:
+def test_a_network_is_known_by_its_content(lenet: pictures.BundledNetwork, tmp_path: Path) -> None:
     copy = tmp_path / "mine.onnx"
     copy.write_bytes(lenet.path.read_bytes())
     mine = pictures.network("mnist", copy)

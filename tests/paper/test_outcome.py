@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.experiments import falling, made
 from zomirror.errors import DataError
-from zomirror.paper.outcome import Outcome, steps
+from zomirror.paper.outcome import RunOutcome, steps
 
 
 def test_steps_are_dense_first_and_end_with_the_last() -> None:
@@ -22,4 +22,4 @@ def test_a_short_or_wild_curve_is_refused() -> None:
     whole = made("adaexpmd", falling(0.1)).to_dict()
     for fun in (whole["fun"][:-1], [*whole["fun"][:-1], math.nan], [*whole["fun"][:-1], "x"], None):
         with pytest.raises(DataError, match="expected"):
-            Outcome.from_dict(whole | {"fun": fun})
+            RunOutcome.from_dict(whole | {"fun": fun})

@@ -20,21 +20,21 @@ from zomirror.errors import ArgumentError, DataError, ZomirrorError
 from zomirror.paper import images as pictures
 from zomirror.paper import runner
 from zomirror.paper.cases import case
-from zomirror.paper.runner import Job, run, run_together
+from zomirror.paper.runner import RunJob, run, run_together
 from zomirror.paper.settings import PRINTED, Algorithm
 from zomirror.paper.store import Store, read_study, write_study
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_an_outcome_is_the_history_of_the_run(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_an_outcome_is_the_history_of_the_run(lenet: pictures.BundledNetwork, images: Any, tmp_path: Path) -> None:
     for task in small(lenet, images, count=3):
-        [found] = run_together([Job(task, tmp_path)])
+        [found] = run_together([RunJob(task, tmp_path)])
         assert found is not None
         pixels, label = pictures.image("mnist", task.image)
         posed = case(PRINTED, "mnist", task.kind, pixels, label, mean=(0.0,), std=(1.0,))
         result = zm.minimize(
-            lambda points: posed.loss(posed.margins(pictures.opened(lenet.path), points)),
+            lambda points, posed=posed: posed.loss(posed.margins(pictures.opened(lenet.path), points)),
             posed.start,
             l1=0.1,
             l2=0.1,
@@ -59,20 +59,20 @@ def kept(folder: Path) -> list[Any]:
     return [one.to_dict() | {"seconds": 0} for one in read_study(folder / "mnist-printed.json")]
 
 
-def test_finishing_twice_computes_nothing_new(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_finishing_twice_computes_nothing_new(lenet: pictures.BundledNetwork, images: Any, tmp_path: Path) -> None:
     tasks, told = small(lenet, images), []
     work = run(tasks, tmp_path, tell=lambda done, total: told.append((done, total)))
-    assert work == runner.Work(found=0, computed=4, left=0)
+    assert work == runner.Finished(found=0, computed=4, left=0)
     assert told == [(i, 4) for i in range(5)]
     assert list((tmp_path / "runs").iterdir()) == [], "the journals of finished runs are dropped"
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in tmp_path.rglob("*.json")}
-    assert run(tasks, tmp_path) == runner.Work(found=4, computed=0, left=0)
+    assert run(tasks, tmp_path) == runner.Finished(found=4, computed=0, left=0)
     assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in tmp_path.rglob("*.json")} == before
     # The file of results alone is enough.
     other = tmp_path / "other"
     other.mkdir()
     (other / "mnist-printed.json").write_bytes((tmp_path / "mnist-printed.json").read_bytes())
-    assert run(tasks, other) == runner.Work(found=4, computed=0, left=0)
+    assert run(tasks, other) == runner.Finished(found=4, computed=0, left=0)
 
 
 CHILD = """
@@ -111,7 +111,9 @@ def answered(run_dir: Path) -> int:
         return 0
 
 
-def test_killed_in_the_middle_it_goes_on_where_it_was(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_killed_in_the_middle_it_goes_on_where_it_was(
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path
+) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     tasks = small(lenet, images, iterations=40)
     with begun(killed) as process:
@@ -144,7 +146,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(lenet: pictures.Network, i
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_ended_side_by_side_they_go_on_where_they_were(
-    lenet: pictures.Network, images: Any, number: signal.Signals, tmp_path: Path
+    lenet: pictures.BundledNetwork, images: Any, number: signal.Signals, tmp_path: Path
 ) -> None:
     ended, whole, tasks = tmp_path / "ended", tmp_path / "whole", small(lenet, images, iterations=40)
     with begun(ended, lockstep=4) as process:
@@ -159,7 +161,7 @@ def test_ended_side_by_side_they_go_on_where_they_were(
     assert kept(ended) == kept(whole)
 
 
-def test_a_signal_ends_it_cleanly(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_a_signal_ends_it_cleanly(lenet: pictures.BundledNetwork, images: Any, tmp_path: Path) -> None:
     with begun(tmp_path) as process:
         wait_for(process, tmp_path, finished=1)
         process.send_signal(signal.SIGTERM)
@@ -171,7 +173,7 @@ def test_a_signal_ends_it_cleanly(lenet: pictures.Network, images: Any, tmp_path
 
 @pytest.mark.parametrize("lockstep", [2, 3, 10])
 def test_side_by_side_they_give_the_same(
-    lenet: pictures.Network, images: Any, lockstep: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lenet: pictures.BundledNetwork, images: Any, lockstep: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks, sizes, told = small(lenet, images, count=6), [], []
     real = pictures.opened(lenet.path)
@@ -183,21 +185,23 @@ def test_side_by_side_they_give_the_same(
     run(tasks, tmp_path / "one")
     monkeypatch.setattr(runner, "opened", lambda _: counted)
     work = run(tasks, tmp_path / "many", lockstep=lockstep, tell=lambda done, total: told.append(done))
-    assert work == runner.Work(found=0, computed=6, left=0)
+    assert work == runner.Finished(found=0, computed=6, left=0)
     assert told == [0, *range(lockstep, 6, lockstep), 6]
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
     assert sum(sizes) == 6 * (3 * 201 + 1) + 6, "every query, and a look at whether the end is valid"
     assert max(sizes) >= min(lockstep, 4) * 201, "of the runs of one method all batches are one"
 
 
-def test_side_by_side_in_two_processes(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_side_by_side_in_two_processes(lenet: pictures.BundledNetwork, images: Any, tmp_path: Path) -> None:
     tasks = small(lenet, images)
     assert run(tasks, tmp_path / "both", workers=2, lockstep=2).computed == 4
     run(tasks, tmp_path / "one")
     assert kept(tmp_path / "both") == kept(tmp_path / "one")
 
 
-def test_only_what_can_be_one_batch_runs_side_by_side(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_only_what_can_be_one_batch_runs_side_by_side(
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path
+) -> None:
     tasks = small(lenet, images, count=4)
     other = [replace(tasks[0], replayed=True), replace(tasks[1], replayed=True, algorithm="expmd-1")]
     units = list(runner._side_by_side([*tasks, *other, tasks[0]], 3))
@@ -207,7 +211,7 @@ def test_only_what_can_be_one_batch_runs_side_by_side(lenet: pictures.Network, i
 
 
 def test_a_run_that_fails_side_by_side_leaves_the_others_alone(
-    lenet: pictures.Network, images: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks, real, calls = small(lenet, images, count=3), pictures.opened(lenet.path), []
 
@@ -223,12 +227,12 @@ def test_a_run_that_fails_side_by_side_leaves_the_others_alone(
     with pytest.raises(ZomirrorError, match="not you"):
         run(tasks, tmp_path, lockstep=3)
     monkeypatch.undo()
-    assert run(tasks, tmp_path, lockstep=3) == runner.Work(found=2, computed=1, left=0)
+    assert run(tasks, tmp_path, lockstep=3) == runner.Finished(found=2, computed=1, left=0)
     run(tasks, tmp_path / "whole")
     assert kept(tmp_path) == kept(tmp_path / "whole")
 
 
-def test_workers_give_the_same(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_workers_give_the_same(lenet: pictures.BundledNetwork, images: Any, tmp_path: Path) -> None:
     tasks = small(lenet, images)
     assert run(tasks, tmp_path / "two", workers=2).computed == 4
     run(tasks, tmp_path / "one")
@@ -236,7 +240,7 @@ def test_workers_give_the_same(lenet: pictures.Network, images: Any, tmp_path: P
 
 
 def test_a_run_that_fails_is_told_and_the_finished_ones_are_kept(
-    lenet: pictures.Network, images: Any, tmp_path: Path
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path
 ) -> None:
     tasks = small(lenet, images)
     broken = tmp_path / "broken.onnx"
@@ -247,7 +251,9 @@ def test_a_run_that_fails_is_told_and_the_finished_ones_are_kept(
     assert run(tasks, tmp_path).found == 1
 
 
-def test_a_damaged_outcome_is_refused_with_what_to_do(lenet: pictures.Network, images: Any, tmp_path: Path) -> None:
+def test_a_damaged_outcome_is_refused_with_what_to_do(
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path
+) -> None:
     [task] = small(lenet, images, count=1)
     path = tmp_path / "done" / f"{task.key}.json"
     path.parent.mkdir()
@@ -260,7 +266,7 @@ def test_a_damaged_outcome_is_refused_with_what_to_do(lenet: pictures.Network, i
 
 
 def test_a_run_with_another_key_takes_the_place_of_the_old_one(
-    lenet: pictures.Network, images: Any, tmp_path: Path
+    lenet: pictures.BundledNetwork, images: Any, tmp_path: Path
 ) -> None:
     """The recommended method gets better, and with it the key of its runs: a study must not hold both."""
     [task] = small(lenet, images, count=1)

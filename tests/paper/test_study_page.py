@@ -25,7 +25,7 @@ from zomirror.paper import images as pictures
 from zomirror.paper import reference as check
 from zomirror.paper.claims import Verdict, claims, ratio
 from zomirror.paper.grid import Task
-from zomirror.paper.outcome import Outcome, steps
+from zomirror.paper.outcome import RunOutcome, steps
 from zomirror.paper.settings import ADAPTIVE, Algorithm
 from zomirror.paper.store import write_study
 from zomirror.paper.summary import PUBLISHED, Panel, group, panels
@@ -37,7 +37,7 @@ PLACES = [(data, kind) for data in ("mnist", "cifar") for kind in ("PN", "PP")]
 BETTER_ON_CIFAR = GOOD | {"psgd-10": falling(0.4, 300)}
 
 
-def everything(settings: str = "printed", images: range = range(4)) -> list[Outcome]:
+def everything(settings: str = "printed", images: range = range(4)) -> list[RunOutcome]:
     """Both data sets and kinds, such that every claim of the paper is true."""
     runs = []
     for data, kind in PLACES:
@@ -296,7 +296,7 @@ def between(times: tuple[int, ...], values: tuple[float, ...], t: int) -> float:
 
 def finished(models: Path, out: Path, *, off: float = 1.0) -> None:
     """Outcomes that agree with every reference, up to a factor."""
-    found: dict[str, list[Outcome]] = {}
+    found: dict[str, list[RunOutcome]] = {}
     for reference in check.REFERENCES:
         times, values = (0, *check.TIMES), (0.0, *np.log(np.array(reference.values) * off))
         for task in check.tasks(models, [reference]):
@@ -399,7 +399,7 @@ def test_the_command_runs_draws_and_finds_everything_done_the_second_time(
 # --- the committed results -----------------------------------------------------------------------------------------
 
 
-def committed() -> list[Outcome]:
+def committed() -> list[RunOutcome]:
     from zomirror.paper.store import read_study
 
     names = sorted(COMMITTED.glob("*-*.json"))

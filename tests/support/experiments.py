@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from zomirror.paper.grid import Task, grid
-from zomirror.paper.images import Network
-from zomirror.paper.outcome import Outcome, steps
+from zomirror.paper.images import BundledNetwork
+from zomirror.paper.outcome import RunOutcome, steps
 from zomirror.paper.settings import PAPER, RECOMMENDED, Algorithm
 
 Shape = Callable[[int], float]
@@ -27,7 +27,7 @@ def power(shape: Shape, exponent: float) -> Shape:
     return lambda t: float(shape(t) ** exponent)
 
 
-def made(algorithm: str, shape: Shape, *, image: int = 0, start: float = 40.0, **other: Any) -> Outcome:
+def made(algorithm: str, shape: Shape, *, image: int = 0, start: float = 40.0, **other: Any) -> RunOutcome:
     known: dict[str, Any] = {
         "data": "mnist",
         "settings": "printed",
@@ -43,10 +43,10 @@ def made(algorithm: str, shape: Shape, *, image: int = 0, start: float = 40.0, *
     } | other
     key = hashlib.sha256(repr(sorted(known.items())).encode()).hexdigest()[:20]
     fun = tuple(start * shape(t) for t in steps(int(known["iterations"])))
-    return Outcome(key=key, fun=fun, **known)
+    return RunOutcome(key=key, fun=fun, **known)
 
 
-def study(shapes: dict[str, Shape], images: Iterable[int] = range(10), **other: Any) -> list[Outcome]:
+def study(shapes: dict[str, Shape], images: Iterable[int] = range(10), **other: Any) -> list[RunOutcome]:
     """All algorithms on some images, a little different on each; those without a shape of their own stay high."""
     return [
         made(name, power(shapes.get(name, falling(0.9)), 1 + image / 100), image=image, **other)
@@ -66,7 +66,7 @@ GOOD: dict[str, Shape] = {
 """What the paper claims of PN on MNIST."""
 
 
-def small(lenet: Network, images: Any, count: int = 4, iterations: int = 3) -> list[Task]:
+def small(lenet: BundledNetwork, images: Any, count: int = 4, iterations: int = 3) -> list[Task]:
     """Some runs of a few iterations."""
     algorithms = [Algorithm.named(name) for name in ("adaexpmd", "psgd-10", "recommended")]
     return grid("mnist", "printed", lenet, images, algorithms=algorithms, iterations=iterations)[:count]

@@ -1,4 +1,4 @@
-"""From what a search has found to the Explanation that is given out."""
+"""Turn what a search has found into an Explanation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _AS_IT_IS = (*_FAULTS, Status.INTERRUPTED)
 
 
 def _compact(scale: Array | float, shape: tuple[int, ...]) -> Array:
-    """One number when it is the same for all features."""
+    """The scale as one number if it is the same for all features."""
     flat = np.ravel(scale)
     return flat[:1].reshape(()) if (flat == flat[0]).all() else flat.reshape(shape)
 

@@ -13,7 +13,7 @@ from zomirror.checks import positive_integer, seed_of
 from zomirror.classifiers import as_classifier
 from zomirror.contrast.candidate import Glimpse
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.find import Case, Failed, Outcome, decided, find_spread, find_together, is_final
+from zomirror.contrast.find import Failed, InputCase, Outcome, decided, find_spread, find_together, is_final
 from zomirror.contrast.meter import meter
 from zomirror.contrast.options import ATTACK_FIXES, KNOWN, Options
 from zomirror.contrast.progress import Callback
@@ -27,8 +27,9 @@ from zomirror.runs.folder import check_name
 from zomirror.runs.group import RunGroup
 
 UNSET: Any = object()
-"""The value of a keyword of Vector that was not given."""
+"""The default of keywords that are a short form of Vector: it was not given."""
 DOING = {"explain": "explaining", "attack": "attacking"}
+"""What the progress bar says."""
 
 
 def explain(
@@ -82,15 +83,15 @@ def explain(
         Weights of |x|_1 and |x|_2^2 / 2, x in units of each feature's range: a larger l1 changes fewer features, a
         larger l2 changes them less.
     kappa : float
-        By how much the wanted class should win, in units of the scores.
+        The margin by which the wanted class should win, in units of the scores.
     bounds : pair, optional
-        What valid inputs lie between; (0, 1) by default.
+        The least and the largest value of each feature; (0, 1) by default.
     budget : int
-        Queries of the model at most, the one that finds the class included.
+        The largest number of model queries, including the one that finds the class.
     rng : int, Generator or None
         The seed; the explanation names the one that was used. None: the seed of the run in `run_dir`, or a new one.
     loss : "hinge" or "softplus"
-        The loss of the margin that is descended.
+        The loss of the margin that is minimised.
     method : optional
         The method of the descent, from zm.methods; by default the recommended one.
     label : int, optional
@@ -98,36 +99,37 @@ def explain(
     target : int, optional
         The class that a PN must reach.
     baseline : float or array, optional
-        What an absent feature of a PP is; 0 by default.
+        The value of an absent feature of a PP; 0 by default.
     fixed : mask or indices, optional
-        Features that stay as they are.
+        Features that must not change.
     signed : bool
-        Whether a PN may lower features too; by default it only adds.
+        Whether a PN may also lower features; by default it only raises them.
     scale : array, optional
         The unit in which a feature's change is penalised; by default its range.
     mean, std : float or array, optional
-        x0 is normalised as (raw - mean) / std, and the bounds speak of the raw values.
+        x0 is normalised as (raw - mean) / std; the bounds are those of the raw values.
     search : int
         Try this many strengths of the penalty within the budget and return the sparsest valid explanation.
     feature_names, class_names : sequence of str, optional
-        Names for the answer.
+        Names used by the explanation.
     callback : function, optional
         Called with a Glimpse (x, fun, best, nfev, nnz) after each batch; ends the search by raising StopIteration.
     max_sent : int, optional
-        Queries ever sent at most, those of killed processes and retries included; by default the budget.
+        The largest number of queries ever sent, including retries and those of killed processes; by default the
+        budget.
     on_error : "raise" or Retry(n)
         What to do when the model raises: end with OracleError, or send the batch again up to n times.
     run_dir : path, optional
-        A directory for a journal of every query: the same call then continues a killed search, to the same
-        explanation bit for bit, and returns a finished one without asking. The model is not stored. Ctrl-C and SIGTERM
-        end the search after the batch in flight (status INTERRUPTED). `max_sent`, the names and the callback may differ
-        from the stored call.
+        A directory for a journal of every query. The same call then resumes a killed search, to the same explanation
+        bit for bit, and returns a finished one without queries. The model is not stored. Ctrl-C and SIGTERM end the
+        search after the batch in flight (status INTERRUPTED). `max_sent`, the names and the callback may differ from
+        the stored call.
 
     Returns
     -------
     Explanation
-        The best valid point seen. When nothing valid was found it says so (`valid`, `status`, `message`) and gives
-        the point that came nearest. The search ends early when nothing better has been found for a while.
+        The best valid point seen. If there is none, `valid`, `status` and `message` say so, and the explanation holds
+        the point with the least margin. The search ends early when it stalls.
     """
     given = {name: value for name, value in locals().items() if name in KNOWN["explain"] and value is not UNSET}
     return _find_one("explain", model, x0, given, rng, callback, max_sent, on_error, run_dir)
@@ -160,9 +162,9 @@ def attack(
 ) -> Explanation:
     """Find the sparsest input inside the bounds that the model takes for another class than x0.
 
-    Of all adversarial inputs seen it is the one with the least l1 |x|_1 + (l2/2) |x|_2^2, x being the change in units
-    of each feature's range. The search walks from x0 to the boundary with linear models of the scores; where that finds
-    nothing, and for a `method` of your own, it descends as explain() does. The answer is an Explanation of kind PN:
+    The result is the adversarial input seen with the least l1 |x|_1 + (l2/2) |x|_2^2, where x is the change in units of
+    each feature's range. The search walks from x0 to the boundary with linear models of the scores. If that finds
+    nothing, or with a `method` of your own, it descends as explain() does. The result is an Explanation of kind PN:
     `perturbed` is the adversarial input and `contrast_label` its class.
 
     Parameters
@@ -170,13 +172,14 @@ def attack(
     model, x0
         As for explain().
     features : Vector, optional
-        What may change; a signed one. `bounds`, `fixed`, `scale`, `mean`, `std` and `feature_names` are its short form.
+        What may change, with signed=True. `bounds`, `fixed`, `scale`, `mean`, `std` and `feature_names` are its short
+        form.
     l1, l2 : float
-        Their ratio trades few changed features for small changes.
+        Weights of the penalty: a larger l1 changes fewer features, a larger l2 changes them less.
     kappa : float
-        By how much the other class must win, in units of the scores.
+        The margin by which the other class must win, in units of the scores.
     target : int, optional
-        The class to be taken for; by default any other one.
+        The class to reach; by default any other one.
     bounds, budget, rng, method, label, fixed, scale, mean, std
         As for explain().
     feature_names, class_names, callback, max_sent, on_error, run_dir
@@ -185,7 +188,7 @@ def attack(
     Returns
     -------
     Explanation
-        `valid` says whether the class of `perturbed` is another one, by more than kappa.
+        `valid` says whether another class wins at `perturbed`, by more than kappa.
     """
     given = {name: value for name, value in locals().items() if name in KNOWN["attack"] and value is not UNSET}
     return _find_one("attack", model, x0, given, rng, callback, max_sent, on_error, run_dir)
@@ -208,9 +211,9 @@ def explain_many(
 ) -> list[Explanation]:
     """explain() for every input of X, several at a time in joint batches; one result each, in order.
 
-    Input i gets the answer of explain(model, X[i], rng=seed) with the seed that its result names, whatever the
-    `lockstep`, if the model's scores of a row are the same in every batch. When the model fails on one input, its
-    explanation has the status ERROR and the others go on.
+    Result i equals explain(model, X[i], rng=seed) with the seed that it names, for every `lockstep`, if the model's
+    scores of a row do not depend on the rest of the batch. When the model fails on one input, its explanation has the
+    status ERROR and the others continue.
 
     Parameters
     ----------
@@ -221,7 +224,7 @@ def explain_many(
     rng : int, Generator, sequence of int or None
         The seed from which one for each input is derived, or the seeds themselves.
     lockstep : int
-        Searches at a time, whose rows the model is asked in joint batches.
+        The number of searches at a time; their rows are sent in joint batches.
     progress : bool, optional
         Whether to show a progress bar; by default only on a terminal.
     callback : function, optional
@@ -231,15 +234,15 @@ def explain_many(
     on_error : "raise" or Retry(n)
         As for explain().
     run_dir : path, optional
-        A directory in which each input has a run of its own, as explain() would make it. The same call goes on where
-        the last one was killed.
+        A directory in which each input has a run of its own, as explain() would make it. The same call resumes a
+        killed one.
     names : sequence of str, optional
         The names of the runs in `run_dir`; by default 000000, 000001, and so on.
     workers : optional
-        Who searches, one input at a time each: a number of processes, an executor, a Dask client or address (see
-        Workers). Their number changes no bit of the result. The input of a worker that dies or is stopped goes to
-        another one, which resumes its run; without a `run_dir` it ends with the status ERROR, because what it has spent
-        is not known.
+        A number of processes, an executor, a Dask client or address (see Workers); each worker searches one input at a
+        time. The result does not depend on their number. The input of a worker that dies or is stopped goes to another
+        one, which resumes its run. Without a `run_dir` it ends with the status ERROR, because the queries that it used
+        are not known.
     **options
         Those of explain().
 
@@ -308,14 +311,14 @@ def _find_one(
     on_error: str | Retry,
     run_dir: PathLike | None,
 ) -> Explanation:
-    """What the task finds for one input."""
+    """Explain or attack one input."""
     if callback is not None and not callable(callback):
         raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
     options = _options(task, given)
     cap = None if max_sent is None else positive_integer("max_sent", max_sent)
     place, attempts, seed = options.features.place(x0, options.kind), attempts_of(on_error), _seed(rng, run_dir)
     where = None if run_dir is None else Path(run_dir)
-    found = Case(place, options, seed, as_classifier(model), attempts, cap, where)(callback)
+    found = InputCase(place, options, seed, as_classifier(model), attempts, cap, where)(callback)
     if isinstance(found, Failed):
         raise found.error
     return found
@@ -336,7 +339,7 @@ def _find_many(
     names: Sequence[str] | None,
     workers: Any,
 ) -> list[Explanation]:
-    """What the task finds for each of X."""
+    """Explain or attack each input of X."""
     positive_integer("lockstep", lockstep)
     if unknown := sorted(set(given) - KNOWN[task]):
         known = ", ".join(sorted(KNOWN[task]))
@@ -359,7 +362,7 @@ def _find_many(
     if len(set(titles)) != len(places):
         raise ArgumentError(f"expected {len(places)} different names, got {len(set(titles))}")
     cases = [
-        Case(place, options, seed_i, classifier, attempts, cap, None if folder is None else folder / titles[i])
+        InputCase(place, options, seed_i, classifier, attempts, cap, None if folder is None else folder / titles[i])
         for i, (place, seed_i) in enumerate(zip(places, seeds, strict=True))
     ]
     common = {"task": f"{task}_many", "members": len(cases), "seed": seed, "asked": decided(options, classifier)}
@@ -373,7 +376,7 @@ def _find_many(
             told.update(int(used.sum()), glimpse.fun, glimpse.best)
 
         def done(i: int, outcome: Outcome) -> None:
-            used[i] = options.budget  # it will use no more of it
+            used[i] = options.budget  # for the bar, a finished search has used its whole budget
             found = outcome.result if isinstance(outcome, Failed) else outcome
             told.update(int(used.sum()), found.objective)
             if callback is not None:
@@ -388,7 +391,7 @@ def _find_many(
             opened.finish({"members": len(cases)})
     failures = [one for one in outcomes if isinstance(one, Failed)]
     if len(failures) == len(outcomes) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
-        raise failures[0].error  # an argument that fits none of the inputs, so there is nothing to lose
+        raise failures[0].error  # an argument that is wrong for every input, so no result is lost
     return [one.result if isinstance(one, Failed) else one for one in outcomes]
 
 
@@ -397,7 +400,7 @@ def _seed(rng: object, run_dir: PathLike | None) -> int:
 
 
 def _seeds(rng: object, run_dir: PathLike | None, count: int) -> tuple[int | list[int], list[int]]:
-    """The seed of the call, or its seeds, and one for each input."""
+    """What was given as `rng` (one seed or a list), and one seed for each input."""
     if isinstance(rng, list | tuple):
         seeds = [seed_of(one) for one in rng]
         if len(seeds) != count:

@@ -1,4 +1,4 @@
-"""Points that were shown to the model, and which of two is the better explanation."""
+"""Points that the model was queried at, and the order among them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zomirror.problem import ElasticNet
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A point w, how far from valid it is, and the paper's F there."""
+    """A point w with its margin, the paper's F, and whether it is valid."""
 
     w: Array
     margin: float
@@ -18,7 +18,7 @@ class Candidate:
     valid: bool
 
     def better_than(self, other: Candidate | None) -> bool:
-        """Valid beats invalid; among valid ones the objective decides, among others the margin."""
+        """Valid beats invalid; two valid points are compared by F, two invalid ones by the margin."""
         if other is None or self.valid != other.valid:
             return other is None or self.valid
         return self.fun < other.fun if self.valid else self.margin < other.margin
@@ -26,7 +26,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """F(w) = max(margin, -kappa) + h(w), and valid means margin < -floor (floor = 0: the class itself)."""
+    """F(w) = max(margin, -kappa) + h(w); a point is valid if margin < -floor."""
 
     penalty: ElasticNet
     kappa: float
@@ -39,7 +39,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Glimpse:
-    """What a callback of explain() is shown after each iteration."""
+    """What explain() passes to its callback after each batch."""
 
     x: Array
     """The iterate as a change, in input units and in the shape of the input."""

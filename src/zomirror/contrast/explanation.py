@@ -1,4 +1,4 @@
-"""The answer: which features must be present (PP) or whose absence holds the decision up (PN)."""
+"""The result of explain() and attack(): the features that must be present (PP) or absent (PN) for a decision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """A pertinent positive or negative of one input, the best valid one that was seen.
+    """The best valid pertinent positive or negative of one input that was seen.
 
     Norms, `objective` and `history` are in units of each feature's range (the `scale` of explain()); `x`, `x0`
     and `perturbed` are in input units and in the input's shape.
@@ -32,9 +32,9 @@ class Explanation:
     valid: bool
     """PN: the class changed (to the target, if one was given). PP: the class is kept."""
     label: int
-    """The class that is explained; -1 when the model did not live to tell it."""
+    """The class that is explained; -1 if the model failed before it was known."""
     contrast_label: int
-    """The class of `perturbed`; -1 when it is not known."""
+    """The class of `perturbed`; -1 if it is not known."""
     x: Array = field(repr=False)
     """The sparse PP or PN itself."""
     x0: Array = field(repr=False)
@@ -46,17 +46,17 @@ class Explanation:
     scores_after: NDArray[np.float64] = field(repr=False)
     """The model's scores at `perturbed`."""
     margin: float
-    """How far from valid (> 0) or beyond (< 0) the best point is, in units of the scores."""
+    """The margin at `perturbed`, in units of the scores: negative where the class is kept (PP) or changed (PN)."""
     objective: float
-    """The paper's F at x: the hinge of the margin + l1 |x|_1 + (l2/2) |x|_2^2."""
+    """The paper's F at x: max(margin, -kappa) + l1 |x|_1 + (l2/2) |x|_2^2."""
     l1_norm: float
     l2_norm: float
     nnz: int
     """Features that change (PN) or are present (PP)."""
     nfev: int
-    """Model queries used, the one that found the label included."""
+    """Model queries used, including the one that found the label."""
     sent: int
-    """Model queries ever sent, retries included."""
+    """Model queries ever sent, including retries."""
     seed: int
     status: Status
     message: str
@@ -64,13 +64,13 @@ class Explanation:
     scale: Array = field(repr=False)
     """Input units per unit of change, one for each feature or one for all: the norms are those of x / scale."""
     settings: dict[str, Any] = field(repr=False)
-    """What it was asked with: task, l1, l2, kappa, loss, budget and the like."""
+    """The options of the call: task, l1, l2, kappa, loss, budget and so on."""
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     class_names: tuple[str, ...] | None = field(default=None, repr=False)
 
     @property
     def used(self) -> int:
-        """Queries whose answers were used: another name of nfev, beside `sent` and `lost`."""
+        """Queries whose answers were used: the same as nfev."""
         return self.nfev
 
     @property
@@ -80,17 +80,17 @@ class Explanation:
 
     @property
     def is_attack(self) -> bool:
-        """Whether attack() found it: a PN in an attacker's words."""
+        """Whether attack() found it."""
         return self.settings.get("task") == "attack"
 
     def name_of(self, label: int) -> str:
-        """The class in words."""
+        """The name of a class, or its number."""
         if label < 0:
             return "an unknown class"
         return self.class_names[label] if self.class_names else str(label)
 
     def top(self, most: int = 10) -> list[tuple[str, float]]:
-        """The features with the largest part in x / scale: (name or index, value in x), largest first."""
+        """The features with the largest |x / scale|, largest first: (name or index, value in x)."""
         flat = self.x.ravel()
         order = np.argsort(-np.abs((self.x / self.scale).ravel()), kind="stable")[:most]
         names = self.feature_names
@@ -104,7 +104,7 @@ class Explanation:
 
     def plot(self, **options: Any) -> Figure:
         """The input, the PP or PN, what the model saw and its scores, as a matplotlib Figure."""
-        from zomirror.drawing.plot import plot  # matplotlib is loaded only by those who draw
+        from zomirror.drawing.plot import plot  # imported late: matplotlib is optional and slow to load
 
         return plot(self, **({"title": self.words()} if self.is_attack else {}) | options)
 
@@ -130,7 +130,7 @@ class Explanation:
 
 
 def as_html(picture: Figure, words: str) -> str:
-    """A picture and what it shows, for a notebook."""
+    """A picture and its caption, for a notebook."""
     from zomirror.drawing.plot import data_uri
 
     return f'<figure><img alt="{escape(words)}" src="{data_uri(picture)}"><p>{escape(words)}</p></figure>'

@@ -1,4 +1,4 @@
-"""An explanation as JSON text and back: no pickle, every digit kept, and a text from anywhere can do no harm."""
+"""Write explanations as JSON and read them back: no pickle, every digit kept, safe for untrusted text."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FORMAT = "zomirror explanation 1"
 MAX_CHARACTERS = 1 << 28
+"""Longer texts are refused (268 million characters)."""
 
 _ARRAYS = frozenset({"x", "x0", "perturbed", "scores_before", "scores_after", "scale"})
 _NUMBERS = frozenset({"margin", "objective", "l1_norm", "l2_norm"})
@@ -55,7 +56,7 @@ def loads(cls: type[E], text: object) -> E:
 
 
 def plain(value: Any) -> Any:
-    """`value` in JSON's own types; NaN and infinities as strings, which JSON has no numbers for."""
+    """`value` in JSON types; NaN and infinities become strings, because JSON has no numbers for them."""
     if isinstance(value, np.ndarray):
         flat = value.ravel().tolist()
         return {"dtype": value.dtype.name, "shape": list(value.shape), "data": [plain(item) for item in flat]}
@@ -96,7 +97,7 @@ def _array(value: Any) -> NDArray[Any]:
     if not isinstance(shape, list) or len(shape) > 32 or not all(_is_integer(n) and n >= 0 for n in shape):
         raise DataError(f"expected a shape of at most 32 integers >= 0, got {str(shape)[:80]}")
     size = 1
-    for side in shape:  # in Python's integers, which do not overflow
+    for side in shape:  # Python integers do not overflow
         size *= side
     if not isinstance(data, list) or size != len(data):
         found = len(data) if isinstance(data, list) else type(data).__name__
@@ -154,7 +155,7 @@ def _integer(value: Any) -> int:
 
 
 def _refuse_unfit(one: Explanation) -> None:
-    """What each part says on its own must also fit together."""
+    """DataError if shapes, labels or names contradict one another."""
     if len({one.x.shape, one.x0.shape, one.perturbed.shape}) > 1 or one.scale.shape not in ((), one.x.shape):
         raise DataError(f"expected x, x0, perturbed and scale of one shape, got {one.x.shape}, {one.x0.shape}, ...")
     if not np.isfinite(one.x0).all() or not (one.scale > 0).all():

@@ -1,4 +1,4 @@
-"""From a call to its answers: one input or many, in this process or over workers, in memory or in run directories."""
+"""Run searches: for one input or many, in this process or on workers, in memory or in run directories."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ from zomirror.runs.group import RunGroup
 from zomirror.runs.inspection import inspect
 
 REVISIONS = {"explain": 1, "attack": 1}
-"""Of each search, raised whenever it asks other points for the same scores: stored scores cannot be replayed then."""
+"""Revision of each search. Raise it when the same scores lead to other queries: stored runs cannot be resumed then."""
 _SEARCHES = {"explain": explain_search.search, "attack": attack_search.search}
 _RESUMABLE = (Status.INTERRUPTED, Status.MAX_SENT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Failed:
-    """An input whose search ended with an error, and what it had found by then."""
+    """The error of a search, and what it had found by then."""
 
     error: ZomirrorError
     result: Explanation
@@ -61,8 +61,8 @@ Outcome = Explanation | Failed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
-    """One input with all that decides its search, so that any process can do it."""
+class InputCase:
+    """One input and everything that determines its search, so that any process can run it."""
 
     place: Place
     options: Options
@@ -74,24 +74,24 @@ class Case:
     run_dir: Path | None = None
 
     def __call__(self, callback: Callback | None = None) -> Outcome:
-        """Search, in whatever process this is called."""
+        """Run the search in this process."""
         with _signals(durable=self.run_dir is not None) as stop:
             return drive(self.job(callback), self.box, stop=stop)
 
     @property
     def box(self) -> BlackBox:
-        """The model; an input that it cannot take is an error of the argument, not of the model."""
+        """The model. Argument errors that it raises are passed on, not reported as failures of the model."""
         return BlackBox(self.classifier, "the model", self.attempts, (ArgumentError, ArgumentTypeError))
 
     def progress(self, callback: Callback | None = None) -> Progress:
-        """The search before its first query."""
+        """The state of the search before its first query."""
         hint = radius_hint(self.classifier, self.place.x0)
-        # Scores of trees are constant between thresholds: differences must reach across some.
+        # Scores of trees are constant between thresholds, so finite differences must cross some.
         radius = None if hint is None else float(np.median(hint.ravel() / self.place.scale))
         return Progress(self.place, self.options, self.seed, radius, callback)
 
     def job(self, callback: Callback | None = None, group: RunGroup | None = None) -> Job[Outcome]:
-        """The search, ready to be driven; its run is a member of the group if there is one."""
+        """The search as a Job; its run is a member of the group, if one is given."""
         progress, cap = self.progress(callback), self.options.budget if self.max_sent is None else self.max_sent
         if self.run_dir is None:
             ledger = MemoryLedger(cap)
@@ -108,7 +108,7 @@ class Case:
         return Job(durably(journal, opened, search, load=self._load, save=_save), journal)
 
     def _search(self, progress: Progress, ledger: Ledger) -> Search[Outcome]:
-        """The search, which a failing model ends with what was found so far."""
+        """The search; if it is stopped or the model fails, it returns what was found so far."""
         try:
             ended = yield from _SEARCHES[self.options.task](progress)
         except Interrupted:
@@ -127,16 +127,16 @@ class Case:
         return Failed(error, partial)
 
     def unbegun(self) -> Explanation:
-        """The answer for an input that nobody here has begun, or been told of."""
+        """The result for an input whose search was not started here: status INTERRUPTED."""
         progress = self.progress()
         return answer(progress, progress.found(Status.INTERRUPTED), self._spent())
 
     def given_up(self, error: ZomirrorError) -> Failed:
-        """The answer for an input whose worker cannot say how far it came."""
+        """The result for an input whose worker died: status ERROR."""
         return self._failed(self.progress(), self._spent(), error)
 
     def _spent(self) -> Ledger:
-        """What the run has spent, by whoever worked on it; nothing where there is no run."""
+        """The queries counted in the run directory; none without one."""
         ledger = MemoryLedger()
         if self.run_dir is not None:
             with contextlib.suppress(RunError):
@@ -145,7 +145,7 @@ class Case:
         return ledger
 
     def _configuration(self, radius: float | None, cap: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The settings and arrays of the run, all that decides the search but the model, which is not stored."""
+        """The settings and arrays that determine the search, without the model, which is not stored."""
         place, box = self.place, self.place.box
         settings = {
             "task": self.options.task,
@@ -159,7 +159,7 @@ class Case:
         return settings, {name: np.asarray(array) for name, array in (arrays | sides).items()}
 
     def _load(self, run: RunDirectory) -> Explanation | None:
-        """The stored answer, under the names of this call; None when there is none that can be read."""
+        """The stored explanation with the names of this call; None if there is none or it cannot be read."""
         stored = run.result()
         if stored is None or "explanation" not in stored.arrays:
             return None
@@ -173,14 +173,14 @@ class Case:
 
 
 def decided(options: Options, classifier: Classifier) -> dict[str, Any]:
-    """What decides a search beside its input and its seed; of the model only the kind of its adapter."""
+    """What determines a search besides its input and seed; of the model only the type of its adapter."""
     steps = GroupMemory.revision if options.method is None else getattr(options.method, "revision", 0)
     revisions = [TRAJECTORY, REVISIONS[options.task], steps]
     return options.record() | {"search_revision": revisions, "draws": fingerprint(), "model": type(classifier).__name__}
 
 
 def _save(run: RunDirectory, outcome: Outcome) -> None:
-    """Store an answer that is final."""
+    """Store an explanation if it is final."""
     if isinstance(outcome, Failed) or outcome.status in _RESUMABLE:
         return
     shown = ("kind", "valid", "label", "contrast_label", "nnz", "objective", "nfev", "sent", "message")
@@ -189,13 +189,13 @@ def _save(run: RunDirectory, outcome: Outcome) -> None:
 
 
 def is_final(outcome: Outcome) -> bool:
-    """Whether the same call would give the stored answer instead of going on."""
+    """Whether the same call would return the stored result instead of resuming the search."""
     return not isinstance(outcome, Failed) and outcome.status not in _RESUMABLE
 
 
 @contextlib.contextmanager
 def _signals(*, durable: bool) -> Iterator[Callable[[], bool]]:
-    """Whether a signal asked to stop; without a run directory a signal does what it always does."""
+    """A function that says whether a signal asked to stop; without a run directory signals act as usual."""
     if not durable:
         yield lambda: False
         return
@@ -204,14 +204,14 @@ def _signals(*, durable: bool) -> Iterator[Callable[[], bool]]:
 
 
 def find_together(
-    cases: Sequence[Case],
+    cases: Sequence[InputCase],
     *,
     lockstep: int,
     done: Callable[[int, Outcome], object],
     watch: Callable[[int, Glimpse], object],
     group: RunGroup | None,
 ) -> list[Outcome]:
-    """The outcome of each case, `lockstep` searches at a time in joint batches."""
+    """Search all cases in this process, `lockstep` at a time in joint batches; one outcome each, in order."""
     if not cases:
         return []
 
@@ -225,9 +225,9 @@ def find_together(
 
 
 def find_spread(
-    cases: Sequence[Case], workers: Workers, *, done: Callable[[int, Outcome], object], durable: bool
+    cases: Sequence[InputCase], workers: Workers, *, done: Callable[[int, Outcome], object], durable: bool
 ) -> list[Outcome]:
-    """The outcome of each case, each searched by a worker; the worker's trouble is that of its input alone."""
+    """Search each case on a worker; one outcome each, in order. A worker's failure concerns only its own case."""
     if not cases:
         return []
     found: dict[int, Outcome] = {}
@@ -238,22 +238,22 @@ def find_spread(
             if isinstance(outcome, WorkerError):
                 found[i] = cases[i].given_up(outcome)
             elif isinstance(outcome, Exception):
-                fault = fault or outcome  # a run that cannot be used, say; the others are worth finishing
+                fault = fault or outcome  # for instance a damaged run; the others are finished first
                 continue
             else:
                 found[i] = outcome
             done(i, found[i])
     if fault is not None:
         raise fault
-    # What is missing was not begun, or goes on where nobody reaches it.
+    # A missing case was not started, or its worker cannot be reached.
     return [found[i] if i in found else cases[i].unbegun() for i in range(len(cases))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SearchLike:
-    """Searches like one case, for other inputs: the model travels to each worker once, not with every input."""
+    """The search of one case applied to other inputs, so that the model is sent once per worker, not per input."""
 
-    case: Case
+    case: InputCase
 
     def __call__(self, task: tuple[Place, int, Path | None]) -> Outcome:
         place, seed, run_dir = task

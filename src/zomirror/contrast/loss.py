@@ -6,7 +6,7 @@ With scores s and the class k of the input, a margin is negative exactly when th
     PN (class changed)    margin = s_k - max_{i != k} s_i
     PN to a target t      margin = max_{i != t} s_i - s_t
 
-A loss turns the margin m into what is descended:
+A loss turns the margin m into what is minimised:
 
     hinge       max(m, -kappa)
     softplus    tau log(exp(-kappa/tau) + exp(m/tau)),   within tau log 2 above the hinge; log(1 + e^m) for
@@ -64,8 +64,8 @@ def is_valid(margin: Floats) -> NDArray[np.bool_]:
     return margin < 0
 
 
-class Loss(Protocol):
-    """Maps margins to what is descended, element by element, increasing."""
+class MarginLoss(Protocol):
+    """An increasing function of the margin, element by element."""
 
     def __call__(self, margin: Floats, /) -> Floats:
         """Return the loss of every margin."""
@@ -125,5 +125,5 @@ def _own_and_rival(scores: Floats, label: Labels) -> tuple[Floats, Floats]:
     return own, others.max(axis=1)
 
 
-LOSSES: dict[str, Callable[[float], Loss]] = {"hinge": Hinge, "softplus": Softplus}
-"""From kappa to what is descended; the objective that is reported is always the hinge's."""
+LOSSES: dict[str, Callable[[float], MarginLoss]] = {"hinge": Hinge, "softplus": Softplus}
+"""Each loss as a function of kappa. Whichever is minimised, the reported objective has the hinge."""

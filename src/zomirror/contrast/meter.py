@@ -1,4 +1,4 @@
-"""A line that lives while a search runs: objective, best valid, queries of the budget, queries a second, time left."""
+"""The progress line of a search: objective, best valid F, queries used, queries per second, time left."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 BAR = 16
-"""Columns of the bar, where the window has room for it."""
+"""Width of the bar in columns; it is left out in narrow windows."""
 
 
 class Meter:
-    """What has been reached, drawn in whatever room the window has."""
+    """The progress of a search, drawn to fit the window."""
 
     def __init__(self, what: str, budget: int) -> None:
         self.what, self.budget = what, budget
@@ -26,12 +26,12 @@ class Meter:
         self.live: Live | None = None
 
     def update(self, used: int, objective: float, best: float = math.nan) -> None:
-        """Queries used so far, F at the iterate, and F at the best valid point."""
+        """Set the queries used so far, F at the iterate, and F at the best valid point."""
         self.used, self.objective, self.best = used, objective, best
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Wipe the line away while something else is printed."""
+        """Hide the line while something else is printed."""
         if self.live is not None:
             self.live.stop()
         yield
@@ -54,7 +54,7 @@ class Meter:
             yield Text(next(fitting, lines[-1]), no_wrap=True, overflow="crop")
 
     def lines(self) -> list[str]:
-        """The same in fewer and fewer words."""
+        """The line in several lengths, longest first."""
         rate = self.used / max(time.monotonic() - self._began, 1e-9)
         left = f"{math.ceil((self.budget - self.used) / rate):,} s left" if rate else ""
         reached = [f"F {self.objective:.4g}"] if math.isfinite(self.objective) else []
@@ -74,7 +74,7 @@ class Meter:
 
 @contextmanager
 def meter(what: str, budget: int, *, show: bool | None = None) -> Iterator[Meter]:
-    """A live line, gone when the work is done. None: on a terminal only; True: wherever standard error goes."""
+    """A progress line on standard error, removed at the end. `show` None: only on a terminal; True: always."""
     told = Meter(what, budget)
     if show is False:
         yield told

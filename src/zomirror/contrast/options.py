@@ -1,7 +1,7 @@
-"""The options of explain() and attack(): one frozen object, checked before anything is spent.
+"""The options of explain() and attack(): one frozen object, checked before the first query.
 
-The public functions make it, the search reads it, run directories and explanations store its `record()`. A new option
-is a field here and a line of the docstring of explain().
+The public functions build it, the search reads it, run directories and explanations store its `record()`. To add an
+option, add a field here and a line to the docstring of explain().
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from zomirror.methods.descent import Method
 from zomirror.problem import ElasticNet
 
 SMALLEST_BUDGET = 100
+"""A smaller budget is refused: too few queries for any stage of the search."""
 ATTACK_FIXES = {"kind": "PN", "signed": True, "loss": "hinge", "baseline": 0.0, "search": 0}
-"""What attack() decides for its caller."""
+"""Options that attack() sets and does not take."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Options:
-    """The options that explain() documents, whatever the input."""
+    """The options that explain() documents, which do not depend on the input."""
 
     task: str = "explain"
     kind: str = "PN"
@@ -36,7 +37,7 @@ class Options:
     budget: int = 10_000
     loss: str = "hinge"
     method: Method | None = None
-    """None: the recommended method, which is told margins instead of their loss."""
+    """None: the recommended method, which is told the margins and applies the loss itself."""
     label: int | None = None
     target: int | None = None
     search: int = 0
@@ -65,7 +66,7 @@ class Options:
 
     @classmethod
     def of(cls, task: str, given: dict[str, Any]) -> Options:
-        """From the keywords of explain() or attack(); those of Vector are its short form."""
+        """The options from the keywords of explain() or attack(), including the short form of Vector."""
         short = {VECTOR[name]: value for name, value in given.items() if name in VECTOR}
         if (features := given.get("features")) is None:
             features = Vector(**short)
@@ -93,7 +94,7 @@ class Options:
 
 
 VECTOR = {item.name: item.name for item in fields(Vector) if item.name != "names"} | {"feature_names": "names"}
-"""Keywords of explain() that are a short form of Vector, and the fields that they are there."""
+"""Keywords of explain() that are a short form of Vector, mapped to its fields."""
 _NAMES = frozenset(item.name for item in fields(Options) if item.name != "task") | VECTOR.keys()
 KNOWN = {
     "explain": _NAMES,

@@ -1,4 +1,4 @@
-"""What a search has seen so far."""
+"""The state of a search: its best point, its history and the queries used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Scores = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """What a search ends with."""
+    """The outcome of a search."""
 
     status: Status
     label: int
@@ -34,12 +34,12 @@ class Found:
     note: str
 
 
-class Stopped(Exception):  # noqa: N818 - not an error
+class CallbackStop(Exception):  # noqa: N818 - not an error
     """The callback asked to stop."""
 
 
 class Progress:
-    """What a search has seen so far: the one thing in it that changes."""
+    """The state of a search: the only mutable object in it."""
 
     def __init__(
         self,
@@ -51,28 +51,28 @@ class Progress:
     ) -> None:
         self.place, self.options, self.seed, self.callback = place, options, seed, callback
         self.radius = radius
-        """How far to look for a change of the scores, where the model knows (trees)."""
+        """The finite-difference step for piecewise constant scores (trees); None for others."""
         self.goal = Goal(options.penalty, options.kappa)
         self.label = -1 if options.label is None else options.label
         self.scores = np.empty(0)
-        """Of x0."""
+        """The scores of x0."""
         self.best: Candidate | None = None
-        """The best of all points asked."""
+        """The best of all points queried."""
         self.ends: list[Candidate] = []
-        """Where each level of `search=` ended; the sparsest of them is wanted, not the best."""
+        """The result of each level of `search=`; the sparsest valid one is returned."""
         self.distance = 0.0
-        """The margin where nothing has been changed (PN) or put back (PP) yet."""
+        """The margin at w = 0, or 0 if it is negative: at x0 for a PN, at the baseline for a PP."""
         self.used = 0
         self.note = ""
         self._rows: list[tuple[float, ...]] = []
 
     @property
     def left(self) -> int:
-        """Queries for the descent and the polish; one stays for the end."""
+        """Queries left; one more is reserved for the scores of the result."""
         return self.options.budget - self.used - 1
 
     def consider(self, w: Array, margin: float) -> Candidate:
-        """Keep the point if it is the best so far."""
+        """Evaluate the point, and keep it if it is the best so far."""
         candidate = self.goal.candidate(w, margin)
         if candidate.better_than(self.best):
             self.best = candidate
@@ -80,7 +80,7 @@ class Progress:
 
     @property
     def chosen(self) -> Candidate:
-        """The best point seen, or x0 as it is when nothing was; of several levels the sparsest valid end."""
+        """The point to return: the sparsest valid result of several levels, else the best point, else x0."""
         if any(end.valid for end in self.ends):
             return min(self.ends, key=lambda end: (not end.valid, np.count_nonzero(end.w), end.fun))
         place = self.place
@@ -88,27 +88,27 @@ class Progress:
         return self.best or Candidate(as_it_is, np.nan, np.nan, valid=False)
 
     def margins(self, scores: Scores) -> NDArray[np.float64]:
-        """How far from valid each row is."""
+        """The margin of each row: negative where the class is kept (PP) or changed (PN)."""
         if self.place.kind == "PP":
             return keep_margin(scores, self.label).astype(np.float64)
         return change_margin(scores, self.label, self.options.target).astype(np.float64)
 
     def kept_scores(self, scores: Scores, rows: int) -> NDArray[np.float64]:
-        """All scores of an answer, which must be of as many classes as the first one."""
+        """The scores as float64; OracleError if the number of classes has changed."""
         if self.scores.size not in (0, scores.shape[1]):
             raise OracleError(
-                f"expected scores of {self.scores.size} classes, as the model gave before, got {scores.shape[1]}: "
+                f"expected scores of {self.scores.size} classes, as in the first answer, got {scores.shape[1]}: "
                 "score the same classes every time"
             )
         return scores.astype(np.float64)
 
     def kept_margins(self, scores: Scores, rows: int) -> NDArray[np.float64]:
-        """The margins of an answer."""
+        """The margins of the scores; OracleError if the number of classes has changed."""
         self.kept_scores(scores[:1], 1)
         return self.margins(scores)
 
     def measured(self, candidate: Candidate, eta: float = np.nan, stationarity: float = np.nan) -> None:
-        """One more entry of the history, shown to the callback, which may end the search."""
+        """Add an entry to the history and call the callback, which may end the search by CallbackStop."""
         nnz = int(np.count_nonzero(candidate.w))
         hinge = max(candidate.margin, -self.goal.kappa)
         self._rows.append((self.used, candidate.fun, hinge, eta, stationarity, nnz))
@@ -118,16 +118,16 @@ class Progress:
         try:
             self.callback(Glimpse(self.place.change(candidate.w), candidate.fun, best, self.used, nnz))
         except StopIteration:
-            self.callback = None  # who has asked to stop is not called again
-            raise Stopped from None
+            self.callback = None  # not called again after it asked to stop
+            raise CallbackStop from None
 
     def history(self) -> History:
-        """The iterates' numbers."""
+        """The history so far, as arrays."""
         nfev, fun, f, eta, stationarity, nnz = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
         return History(nfev.astype(np.int64), fun, f, eta, stationarity, nnz.astype(np.int64))
 
     def found(self, status: Status, scores_after: NDArray[np.float64] | None = None, note: str = "") -> Found:
-        """What has been reached."""
+        """The outcome of a search that ends now."""
         return Found(
             status=status,
             label=self.label,

@@ -1,4 +1,4 @@
-"""What is asked: a function of points or a classifier, with its batches as it takes them."""
+"""The black box: the function or classifier that is queried, its inputs and the checks of its answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zomirror.methods.query import Query
 from zomirror.numerics.arrays import Array, Values, finite
 
 ALIGNMENT = 64
-"""Buffers of points begin at a multiple of this many bytes, a cache line."""
+"""Buffers of points are aligned to 64 bytes, a cache line."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,19 +24,19 @@ class BlackBox:
     """A function or a model, and what to do when it fails."""
 
     ask: Callable[..., Any]
-    """From a batch of inputs, and the numbers of their random draws if there are any, to the answer."""
+    """Maps a batch of inputs, and the numbers of their random draws if it is stochastic, to the answer."""
     name: str = "the function"
-    """What error messages call it."""
+    """Its name in error messages."""
     attempts: int = 1
-    """How often a block is sent before the failure is final."""
+    """How often a block is sent before its failure is final."""
     passes: tuple[type[Exception], ...] = ()
-    """Errors that are not failures of the box: they reach the search as they are."""
+    """Exceptions that are passed on unchanged, because they are not failures of the box."""
 
 
 def call(
     fun: Callable[..., Any], points: Array, samples: NDArray[np.int64] | None = None, *, vectorized: bool = True
 ) -> Any:
-    """What `fun` answers to the points, of the random draws `samples` if it is stochastic."""
+    """The values of `fun` at the points, with the random draws `samples` if it is stochastic."""
     if samples is None:
         return fun(points) if vectorized else _stack([fun(row) for row in points])
     if vectorized:
@@ -45,7 +45,7 @@ def call(
 
 
 class PointBuffer:
-    """One block of memory for the points, reused unless the function kept a reference to it."""
+    """The memory of the points, reused for the next batch unless the function kept a reference to it."""
 
     def __init__(self) -> None:
         self._memory = np.empty(0, np.uint8)
@@ -54,7 +54,7 @@ class PointBuffer:
         self._lent: weakref.ref[Array] | None = None
 
     def view(self, query: Query, start: int, stop: int) -> Array:
-        """The points start .. stop-1, read-only, so that the function cannot write into what we count on."""
+        """The points start .. stop-1, read-only, because the buffer is ours."""
         shape, dtype = (stop - start, query.d), query.dtype
         held = self._lent is not None and self._lent() is not None
         if held or self._rows.shape != shape or self._rows.dtype != dtype:
@@ -65,14 +65,14 @@ class PointBuffer:
             self._rows = self._memory[:need].view(dtype).reshape(shape)
             self._readable = self._memory.data[:need].toreadonly()
         query.points(start, stop, out=self._rows)
-        # numpy takes this for a foreign buffer, so whatever is made of the points keeps `lent` alive.
+        # To numpy this is a foreign buffer, so every view of the points keeps `lent` alive.
         lent: Array = np.frombuffer(self._readable, dtype)
         self._lent = weakref.ref(lent)
         return lent.reshape(shape)
 
 
 def _stack(answers: list[Any]) -> Any:
-    """One number per row from a function of one point, which may give 0-d or one-element arrays."""
+    """The values of a function of one point as an array; each may be a number, a 0-d or a one-element array."""
     for answer in answers:
         if np.size(answer) != 1:
             raise ArgumentError(f"expected one number for one point, got shape {np.shape(answer)}")
@@ -93,7 +93,7 @@ def checked_values(answer: Any, rows: int) -> Values:
 
 
 def nonfinite_rows(values: Values) -> str:
-    """`row 3` or `rows 1, 2 and 7 more` for the values that are NaN or infinite; empty when all are finite."""
+    """The first NaN or infinite value and its rows, as in `nan in rows 1, 2 of the batch`; empty if all are finite."""
     if finite(values):
         return ""
     bad = np.flatnonzero(~np.isfinite(values))

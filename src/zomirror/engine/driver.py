@@ -1,8 +1,8 @@
 """The loop: searches that yield requests, and one black box that answers them.
 
-A search is a generator. It yields a Request and is sent its answer; when the request fails, the error is thrown into
-it, and it ends with what it has or passes the error on. Nothing that a search computes depends on which other searches
-share its batch: the rows of a batch are independent.
+A search is a generator. It yields a Request and is sent its answer. If the request fails, the error is thrown into the
+search, which returns what it has or passes the error on. The rows of a batch are independent, so the result of a search
+does not depend on the searches that share its batches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def drive(job: Job[T], box: BlackBox, *, stop: Callable[[], bool] = lambda: False) -> T:
-    """Drive one search to its end; once `stop()` is true it is thrown Interrupted."""
+    """Run one search to its end; once `stop()` is true, Interrupted is thrown into it."""
     return drive_many([job], box, stop=stop)[0]
 
 
@@ -31,10 +31,10 @@ def drive_many(
     stop: Callable[[], bool] = lambda: False,
     unbegun: Callable[[int], T] | None = None,
 ) -> list[T]:
-    """Drive searches to their ends, at most `lockstep` at a time; `done(i, outcome)` is called as each ends.
+    """Run searches to their ends, at most `lockstep` at a time; `done(i, outcome)` is called as each ends.
 
-    Once `stop()` is true, those under way are thrown Interrupted, and the others have the outcome `unbegun(i)`, or are
-    begun and interrupted at their first request.
+    Once `stop()` is true, Interrupted is thrown into the running searches. The others get the outcome `unbegun(i)`;
+    without it they are started and interrupted at their first request.
     """
     waiting, active = list(range(len(jobs)))[::-1], list[int]()
     try:

@@ -1,7 +1,7 @@
-"""A search in a run directory: every query in a journal, resumed by the same call.
+"""A search in a run directory: a journal records every query, and the same call resumes it.
 
-The journal's values are replayed through the deterministic algorithm, so after any crash the run is the one that
-would have been; a checkpoint only makes that faster.
+To resume, the recorded values are replayed through the deterministic algorithm. So after any crash the run continues as
+if it had not been interrupted; a checkpoint only makes the replay faster.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PathLike = str | os.PathLike[str]
 T = TypeVar("T")
 
 TRAJECTORY = 1
-"""Raised whenever the same values lead a method to other points: then recorded values cannot be replayed. A change of
-one method alone raises its own `revision` instead."""
+"""Revision of the trajectories. Raise it when the same values lead all methods to other points: stored runs of older
+revisions cannot be resumed. For a change of a single method, raise its own `revision` instead."""
 
 
 def durably(
@@ -39,7 +39,7 @@ def durably(
     load: Callable[[RunDirectory], T | None],
     save: Callable[[RunDirectory, T], object],
 ) -> Search[T]:
-    """The search in its run directory: the stored outcome if there is one, else the search, whose outcome is saved."""
+    """Run the search in its run directory and save the outcome; return the stored outcome if there is one."""
     with opened() as run:
         if (before := load(run)) is not None:
             return before
@@ -54,7 +54,7 @@ def durably(
 
 
 def stored_seed(run_dir: PathLike) -> int | None:
-    """The seed of the run in this directory, if there is one: a resumed run goes on with its own randomness."""
+    """The seed of the run in this directory, with which it is resumed; None if there is no run."""
     try:
         folder = Folder.open(check_path(run_dir))
     except RunError:
@@ -62,7 +62,7 @@ def stored_seed(run_dir: PathLike) -> int | None:
     try:
         stored = configs.read(folder)
     except RunError:
-        return None  # whoever opens the run will say what is wrong with it
+        return None  # opening the run will report what is wrong with it
     finally:
         folder.close()
     seed = None if stored is None else stored.settings.get("seed")
@@ -70,7 +70,7 @@ def stored_seed(run_dir: PathLike) -> int | None:
 
 
 def stable_repr(name: str, value: object) -> str:
-    """repr(value), refused when it holds an address: it says what was asked for, and must say it in every process."""
+    """repr(value), for a comparison between processes; ArgumentError if it contains a memory address."""
     text = repr(value)
     if re.search(r" at 0x[0-9a-fA-F]+", text):
         raise ArgumentError(
@@ -81,7 +81,7 @@ def stable_repr(name: str, value: object) -> str:
 
 
 def finish(run: RunDirectory, result: Result) -> None:
-    """Store what the run ended with; one that was interrupted or may send no more has not ended."""
+    """Store the result of a run; one that was interrupted or reached max_sent can be resumed and is not stored."""
     if result.status in (Status.INTERRUPTED, Status.MAX_SENT):
         return
     table = np.stack([np.asarray(getattr(result.history, item.name), np.float64) for item in fields(History)])
@@ -100,7 +100,7 @@ def finish(run: RunDirectory, result: Result) -> None:
 
 
 def finished(run: RunDirectory) -> Result | None:
-    """The result that `finish` stored; None when there is none, or none that can be read: the values are all there."""
+    """The result that `finish` stored; None if there is none or it is unreadable (the journal has all values)."""
     stored = run.result()
     if stored is None:
         return None

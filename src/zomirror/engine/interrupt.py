@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks for a clean stop, the second acts at once."""
+"""Ctrl-C and SIGTERM: the first signal asks for a clean stop, the second acts at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _active: Stop | None = None
 
 
 class Stop:
-    """Whether a stop was asked for; look at it between batches."""
+    """A flag that is true once a signal asked to stop; check it between batches."""
 
     __slots__ = ("_before", "requested")
 
@@ -30,29 +30,29 @@ class Stop:
     def _install(self) -> None:
         for number in _SIGNALS:
             before = signal.getsignal(number)
-            # ignored (nohup, a background job) stays ignored; None is a handler that Python does not know
+            # An ignored signal (nohup, a background job) stays ignored; None is a handler not set from Python.
             if before not in (signal.SIG_IGN, None):
                 self._before[number] = before
                 signal.signal(number, self._receive)
 
     def _restore(self) -> None:
         for number, before in self._before.items():
-            if signal.getsignal(number) == self._receive:  # someone else's later handler is left alone
+            if signal.getsignal(number) == self._receive:  # a handler installed later is left alone
                 signal.signal(number, before)
         self._before = {}
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         del frame
         self.requested = signal.Signals(number)
-        self._restore()  # the next one does what it would have done without us
+        self._restore()  # the next signal has its former effect
 
 
 @contextlib.contextmanager
 def stop_on_signal() -> Iterator[Stop]:
-    """Give a `Stop` that the first SIGINT or SIGTERM sets; the handlers are put back at the end.
+    """A `Stop` that the first SIGINT or SIGTERM sets; the former handlers are restored at the end.
 
-    Signals reach the main thread only: another thread is given the flag of the main thread, or one that is never set.
-    Inside another such context the outer flag is given, so that one signal stops all of them.
+    Python delivers signals to the main thread only, so another thread gets the flag of the main thread, or one that is
+    never set. Nested contexts share the outer flag, so that one signal stops all of them.
     """
     global _active
     if _active is not None or threading.current_thread() is not threading.main_thread():

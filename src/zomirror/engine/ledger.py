@@ -1,4 +1,4 @@
-"""The account of the queries of one search: in memory, or in the journal of a run directory."""
+"""Count the queries of one search: in memory, or in the journal of a run directory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from zomirror.errors import BudgetError, RunError
 from zomirror.runs.directory import RunDirectory
 
 Answer = NDArray[np.float64]
-"""What is kept of an answer: (rows,), or (rows, k) where k numbers are kept of each row."""
+"""What is kept of an answer: (rows,), or (rows, k) if k numbers are kept per row."""
 Arrays = Mapping[str, NDArray[Any]]
 
 
 class Ledger(Protocol):
-    """The account of queries: `used` were answered, `sent` left here, the difference was lost."""
+    """Counts queries: `sent` were sent, `used` were answered, the difference was lost."""
 
     @property
     def used(self) -> int:
@@ -26,19 +26,19 @@ class Ledger(Protocol):
 
     @property
     def sent(self) -> int:
-        """Rows ever sent, retries and lost ones included."""
+        """Rows ever sent, including retries and lost ones."""
         ...
 
     @property
     def keeps_points(self) -> bool:
-        """Whether answers are kept with a checksum of their points."""
+        """Whether answers are stored with a checksum of their points."""
         ...
 
     def recall(self, rows: int, points: int, *, aside: bool = False) -> Answer | None:
-        """The recorded values of the next `rows` rows, if an earlier process was answered; None otherwise.
+        """The values of the next `rows` rows that an earlier process recorded; None if there are none.
 
-        `points` is the checksum of the points that would be asked: RunError if the recorded ones were others. Rows
-        `aside` are not part of the trajectory: a longer run would not have asked them there.
+        `points` is the checksum of the points to query: RunError if the recorded points were others. Rows `aside` are
+        not part of the trajectory: with a larger budget the run would not query them there.
         """
         ...
 
@@ -47,18 +47,18 @@ class Ledger(Protocol):
         ...
 
     def begin(self, rows: int, *, aside: bool = False) -> None:
-        """Write down that `rows` rows are about to be sent; BudgetError when that is too many.
+        """Count `rows` rows before they are sent; BudgetError if they would exceed max_sent.
 
-        Before they are answered or lost, this says that rows of the same batch are sent once more.
+        A second call before `record` or `lose` counts rows of the same batch that are sent again.
         """
         ...
 
     def lose(self, reason: str) -> None:
-        """Write down that the rows last sent will not be answered."""
+        """Note that the rows last sent will not be answered."""
         ...
 
     def record(self, values: Answer, points: int) -> None:
-        """Write down their values."""
+        """Record the values of the rows last sent."""
         ...
 
     @property
@@ -67,16 +67,16 @@ class Ledger(Protocol):
         ...
 
     def checkpoint(self, state: Arrays) -> None:
-        """Save the state of the search, so that a resumed run need not replay every answer."""
+        """Save the state of the search, so that a resumed run replays only later answers."""
         ...
 
     def restore(self, into: Callable[[Arrays], object]) -> None:
-        """Give the last saved state to `into`, if there is one; `into` refuses one that does not fit by RunError."""
+        """Pass the last saved state to `into`, if there is one; `into` raises RunError if it does not fit."""
         ...
 
 
 class MemoryLedger:
-    """A ledger that lives as long as the process."""
+    """A ledger in memory, which ends with the process."""
 
     keeps_points = checkpoint_due = False
 
@@ -86,33 +86,33 @@ class MemoryLedger:
         self.max_sent = max_sent
 
     def recall(self, rows: int, points: int, *, aside: bool = False) -> None:
-        """Nothing was recorded."""
+        """None: nothing was recorded."""
 
     def lose(self, reason: str) -> None:
-        """What was sent stays counted."""
+        """Nothing to do: what was sent stays counted."""
 
     def affords(self, rows: int) -> bool:
-        """Whether the cap allows it."""
+        """Whether `rows` more rows stay within max_sent."""
         return self.max_sent is None or self.sent + rows <= self.max_sent
 
     def begin(self, rows: int, *, aside: bool = False) -> None:
-        """Count, or refuse."""
+        """Count the rows; BudgetError if they would exceed max_sent."""
         if not self.affords(rows):
             raise BudgetError(
                 f"expected to send at most {self.max_sent} queries, but {self.sent} were sent and {rows} more are "
-                "needed: raise max_sent to go on"
+                "needed: raise max_sent to continue"
             )
         self.sent += rows
 
     def record(self, values: Answer, points: int) -> None:
-        """Count."""
+        """Count the rows as used."""
         self.used += len(values)
 
     def checkpoint(self, state: Arrays) -> None:
-        """There is nowhere to save it."""
+        """Nothing to do: without a run directory nothing is saved."""
 
     def restore(self, into: Callable[[Arrays], object]) -> None:
-        """Nothing was saved."""
+        """Nothing to do: nothing was saved."""
 
 
 class JournalLedger:
@@ -123,12 +123,12 @@ class JournalLedger:
     _in_flight = False
 
     def attach(self, run: RunDirectory) -> None:
-        """Use this run, which is opened when its search begins: of ten thousand searches, few are open at a time."""
+        """Use this run. It is opened when its search starts, so that few of many runs are open at a time."""
         self._run = run
 
     @property
     def used(self) -> int:
-        """Rows answered in this trajectory so far, and those that ended an earlier session up to here."""
+        """Rows answered so far on the trajectory, and off it up to this position."""
         return self._run.position + self._run.asides
 
     @property
@@ -137,7 +137,7 @@ class JournalLedger:
         return self._run.sent
 
     def recall(self, rows: int, points: int, *, aside: bool = False) -> Answer | None:
-        """What an earlier process was answered."""
+        """The recorded values of the next rows; None if there are none."""
         if aside:
             return self._run.aside(rows, points)
         if not self._run.replaying:
@@ -148,11 +148,11 @@ class JournalLedger:
         return values
 
     def affords(self, rows: int) -> bool:
-        """Whether the cap allows it."""
+        """Whether `rows` more rows stay within max_sent."""
         return self._run.affords(rows)
 
     def begin(self, rows: int, *, aside: bool = False) -> None:
-        """On the disk before anything is sent."""
+        """Write the rows to the journal before they are sent."""
         if self._in_flight:
             self._run.resend(rows)
         else:
@@ -160,12 +160,12 @@ class JournalLedger:
         self._in_flight = True
 
     def record(self, values: Answer, points: int) -> None:
-        """The answers."""
+        """Write the values to the journal."""
         self._run.values(values, points)
         self._in_flight = False
 
     def lose(self, reason: str) -> None:
-        """No answer will come."""
+        """Write to the journal that the batch in flight is lost."""
         self._run.lose(reason)
         self._in_flight = False
 
@@ -179,5 +179,5 @@ class JournalLedger:
         self._run.checkpoint(state)
 
     def restore(self, into: Callable[[Arrays], object]) -> None:
-        """Give the state of the last good checkpoint to `into`."""
+        """Pass the state of the last good checkpoint to `into`."""
         self._run.restore(into)

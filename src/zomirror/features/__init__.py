@@ -1,4 +1,4 @@
-"""What a search may change, and what the model then sees: one file for each kind of features."""
+"""Feature spaces: what a search may change, and which input the model then gets. One file per kind."""
 
 from zomirror.features.vector import Vector
 

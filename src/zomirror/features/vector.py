@@ -1,8 +1,8 @@
-"""One input to be explained, as an optimisation problem: what may change, in which units, from where.
+"""The optimisation problem of one input: what may change, in which units, and the start.
 
-The variable w is flat and in units of each feature's range: the model sees base + scale w. A pertinent negative
-starts from base = x0 and adds (x0 + x inside the bounds); a pertinent positive starts from base = the baseline
-and puts back parts of x0 (x between 0 and x0 - baseline).
+The variable w is flat and in units of each feature's range; the model gets base + scale w. For a pertinent negative,
+base = x0 and x0 + x stays inside the bounds. For a pertinent positive, base = the baseline and x lies between 0 and
+x0 - baseline.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ KINDS = ("PP", "PN")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where the search for a PP or PN of x0 takes place."""
+    """The decision set, units and start of the search for a PP or PN of x0."""
 
     kind: str
     x0: Array
     """The input, in its own shape."""
     base: Array
-    """What the model sees at w = 0, flat."""
+    """The model's input at w = 0, flat."""
     scale: Array | float
     """Input units per unit of w, flat."""
     box: Box
@@ -38,20 +38,20 @@ class Place:
     start: Array
     """The first iterate."""
     fixed: Indices | None = None
-    """The features of a PP that stay as they are in x0, to the last bit: base + scale w only comes near it."""
+    """Fixed features of a PP. They are copied from x0, because base + scale w equals it only up to rounding."""
 
     @property
     def d(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return self.base.size
 
     @property
     def free(self) -> int:
-        """How many features can change."""
+        """The number of features that can change."""
         return int(np.count_nonzero(np.broadcast_to(self.box.lower < self.box.upper, self.base.shape)))
 
     def inputs(self, w: Array) -> Array:
-        """What the model sees at the rows of w: (n, *shape)."""
+        """The model's inputs at the rows of w: (n, *shape)."""
         points = w * self.scale
         points += self.base
         if self.fixed is not None:
@@ -60,7 +60,7 @@ class Place:
         return batch
 
     def change(self, w: Array) -> Array:
-        """X in input units and in the shape of x0: the PP or PN itself."""
+        """The PP or PN x = scale w, in input units and in the shape of x0."""
         change: Array = (w * self.scale).reshape(self.x0.shape).astype(self.x0.dtype, copy=False)
         return change
 
@@ -72,17 +72,17 @@ class Vector:
     Parameters
     ----------
     bounds : pair or Bounds
-        What valid inputs lie between: two numbers, d pairs, two arrays, or scipy.optimize.Bounds.
+        The least and the largest value of each feature: two numbers, d pairs, two arrays, or scipy.optimize.Bounds.
     baseline : float or array
-        What an absent feature of a PP is: a number, one per channel, or an array like x0.
+        The value of an absent feature of a PP: a number, one per channel, or an array like x0.
     fixed : mask or indices, optional
-        Features that stay as they are: a boolean mask like x0, or flat indices.
+        Features that must not change: a boolean mask like x0, or flat indices.
     signed : bool
-        Whether a PN may lower a feature too; otherwise it only adds.
+        Whether a PN may also lower features; otherwise it only raises them.
     scale : float or array, optional
         The unit in which a feature's change is penalised; by default its range.
     mean, std : float or array, optional
-        x0 is normalised as (raw - mean) / std, and the bounds speak of the raw values.
+        x0 is normalised as (raw - mean) / std; the bounds are those of the raw values.
     names : sequence of str, optional
         One name for each feature, in the order of x0.ravel().
     """
@@ -102,7 +102,7 @@ class Vector:
             raise ArgumentTypeError(f"expected signed to be True or False, got {self.signed!r}")
 
     def place(self, x0: object, kind: str) -> Place:
-        """The decision set and start for this input; a sentence says what does not fit."""
+        """The decision set and start for this input; ArgumentError if x0 and the features do not fit."""
         found = _place_of(self, x0, kind)
         if self.names is not None and len(self.names) != found.d:
             raise ArgumentError(f"expected {found.d} feature_names, got {len(self.names)}")
@@ -119,7 +119,7 @@ def as_names(name: str, given: object) -> tuple[str, ...] | None:
 
 
 def _place_of(features: Vector, x0: object, kind: str) -> Place:
-    """The decision set and start of the paper."""
+    """The decision set and start of the paper, for these features."""
     signed = features.signed
     choice("kind", kind, KINDS)
     image = input_array("x0", x0)
@@ -137,13 +137,13 @@ def _place_of(features: Vector, x0: object, kind: str) -> Place:
         base = np.broadcast_to(_spread("baseline", features.baseline, shape), x.shape).astype(dtype)
         _refuse_outside(base, lower, upper, "baseline")
         low, high = np.minimum(x - base, 0), np.maximum(x - base, 0)
-    # A fixed feature stays what it is in x0: unchanged for a PN, fully present for a PP.
+    # A fixed feature has its value in x0: unchanged for a PN, fully present for a PP.
     kept = np.zeros_like(x) if kind == "PN" else x - base
     low, high = np.where(frozen, kept, low), np.where(frozen, kept, high)
     if not (low < high).any():
         remedy = "unfix some or widen the bounds" if signed else "unfix some, widen the bounds or use signed=True"
         raise ArgumentError(
-            f"expected something that can change, got no free feature for {kind}: "
+            f"expected a feature that can change, got no free feature for {kind}: "
             + (remedy if kind == "PN" else "x0 equals the baseline")
         )
     low, high = (low / unit).astype(dtype), (high / unit).astype(dtype)
@@ -167,7 +167,7 @@ def input_array(name: str, value: object) -> Array:
 
 
 def _bounds_of(bounds: object, x0: Array, mean: object, std: object) -> tuple[Array, Array]:
-    """Lower and upper, flat, in the units of x0; with mean and std, the bounds speak of x0 * std + mean."""
+    """Lower and upper, flat, in the units of x0; with mean and std, `bounds` are those of x0 * std + mean."""
     if isinstance(bounds, tuple | list) and len(bounds) == 2 and not np.ndim(bounds[0]) == np.ndim(bounds[1]) == 0:
         sides = tuple(_spread(f"bounds[{i}]", side, x0.shape) for i, side in enumerate(bounds))
         box = Box(np.broadcast_to(sides[0], (x0.size,)), np.broadcast_to(sides[1], (x0.size,)))
@@ -205,7 +205,7 @@ def _spread(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64
 
 
 def _refuse_outside(x: Array, lower: Array, upper: Array, name: str = "x0") -> None:
-    # Normalised inputs meet their bounds only up to rounding.
+    # Normalised inputs respect their bounds only up to rounding.
     slack = 4 * np.finfo(x.dtype).eps * np.maximum(1, np.abs(x))
     outside = np.flatnonzero((x < lower - slack) | (x > upper + slack))
     if outside.size:
@@ -229,7 +229,7 @@ def _unit_of(scale: object, lower: Array, upper: Array, shape: tuple[int, ...]) 
 
 
 def _mask_of(fixed: object, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Which features stay as they are: from a boolean mask like x0, or a sequence of flat indices."""
+    """The fixed features as a flat mask, from a boolean mask like x0 or a sequence of flat indices."""
     size = int(np.prod(shape))
     frozen = np.zeros(size, dtype=bool)
     if fixed is None:
@@ -246,7 +246,7 @@ def _mask_of(fixed: object, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def _inside(side: Array, unit: Array, base: Array, bound: Array, other: Array) -> Array:
-    """`side` of the box of w, drawn in by as many roundings as keep base + unit w from passing `bound`."""
+    """`side` of the box of w, moved inwards by up to 8 ulps until base + unit w does not exceed `bound`."""
     sign = np.where(side < other, -1, 1)
     for _ in range(8):
         beyond = (side != other) & (sign * (side * unit + base) > sign * bound)
@@ -257,7 +257,7 @@ def _inside(side: Array, unit: Array, base: Array, bound: Array, other: Array) -
 
 
 def _centre(low: Array, high: Array) -> Array:
-    """(low + high) / 2, and the finite end (or 0) where a side is open."""
+    """(low + high) / 2; where a side is infinite, the point of [low, high] nearest to 0."""
     with np.errstate(invalid="ignore"):
         middle = (low + high) / 2
     open_ = ~np.isfinite(middle)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.contrast.loss import Loss, change_margin, keep_margin
+from zomirror.contrast.loss import MarginLoss, change_margin, keep_margin
 from zomirror.numerics.arrays import Array
 from zomirror.paper.settings import Settings
 
@@ -33,7 +33,7 @@ class Case:
     lower: Array
     upper: Array
     weight: float
-    loss: Loss
+    loss: MarginLoss
     shape: tuple[int, int, int]
     """Channels, height and width of the model's input."""
     upscale: int = 1

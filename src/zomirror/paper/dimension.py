@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from zomirror.paper.grid import Task
-from zomirror.paper.images import Network
-from zomirror.paper.outcome import Outcome, steps
+from zomirror.paper.images import BundledNetwork
+from zomirror.paper.outcome import RunOutcome, steps
 from zomirror.paper.settings import ADAPTIVE, ETAS, ITERATIONS, QUERIES, RECOMMENDED, Algorithm
 
 SCALES = (1, 2, 4)
@@ -62,7 +62,7 @@ def algorithms(family: str, scale: int, *, shared: bool) -> tuple[Algorithm, ...
     return (ADAPTIVE if family == "adaexpmd" else RECOMMENDED,)
 
 
-def tasks(network: Network, images: Sequence[Sequence[int]], *, iterations: int = ITERATIONS) -> list[Task]:
+def tasks(network: BundledNetwork, images: Sequence[Sequence[int]], *, iterations: int = ITERATIONS) -> list[Task]:
     """The PN runs of every method in each dimension, shared weights first."""
     made = [
         Task(
@@ -88,7 +88,7 @@ def tasks(network: Network, images: Sequence[Sequence[int]], *, iterations: int 
     return list(dict.fromkeys(made))
 
 
-def growths(runs: Iterable[Outcome], *, iterations: int = ITERATIONS, target: float = TARGET) -> list[Growth]:
+def growths(runs: Iterable[RunOutcome], *, iterations: int = ITERATIONS, target: float = TARGET) -> list[Growth]:
     """One for each method and choice of the weights that was run in every dimension."""
     found: dict[tuple[int, bool, str], dict[int, float]] = {}
     for one in runs:
@@ -123,7 +123,7 @@ def _growth(found: dict[tuple[int, bool, str], dict[int, float]], family: str, *
     return Growth(family, shared, dimensions, tuple(queries), tuple(reached), len(images), tuple(chosen))
 
 
-def queries_to(one: Outcome, target: float) -> float:
+def queries_to(one: RunOutcome, target: float) -> float:
     """Queries until F / F(start) <= target; infinite if that was not reached."""
     curve = np.array(one.fun) / one.fun[0]
     below = np.flatnonzero(curve <= target)

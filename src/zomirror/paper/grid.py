@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from zomirror.methods.presets import recommended
-from zomirror.paper.images import Network
+from zomirror.paper.images import BundledNetwork
 from zomirror.paper.settings import ALGORITHMS, BATCH, ITERATIONS, KINDS, RECOMMENDED, SETTINGS, Algorithm
 from zomirror.problem import Box, ElasticNet
 
@@ -99,7 +99,7 @@ def study_name(data: str, settings: str, network: str = "") -> str:
 def grid(
     data: str,
     settings: str,
-    network: Network,
+    network: BundledNetwork,
     images: Sequence[Sequence[int]],
     *,
     algorithms: Iterable[Algorithm] = ALGORITHMS,

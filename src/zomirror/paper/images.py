@@ -24,7 +24,7 @@ SCALING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class BundledNetwork:
     """A model in a file, identified by its SHA-256; `name` is empty for the bundled one."""
 
     path: Path
@@ -32,12 +32,12 @@ class Network:
     name: str = ""
 
 
-def network(data: str, path: Path | None = None) -> Network:
+def network(data: str, path: Path | None = None) -> BundledNetwork:
     """The bundled network of a data set, or the one in the file."""
     if path is not None:
         if not path.is_file():
             raise ArgumentError(f"expected the model in an .onnx file, got {str(path)!r}, which does not exist")
-        return Network(path.resolve(), _digest(path), path.stem)
+        return BundledNetwork(path.resolve(), _digest(path), path.stem)
     name = NETWORKS[data]
     if name not in models.names():
         raise ArgumentError(
@@ -46,7 +46,7 @@ def network(data: str, path: Path | None = None) -> Network:
     card = models.card(name)
     if not np.allclose([card.mean, card.std], SCALING[data], atol=1e-4):
         raise DataError(f"the network {name} reads inputs scaled by {card.mean}, {card.std}, not {SCALING[data]}")
-    return Network(models.path(name), card.sha256)
+    return BundledNetwork(models.path(name), card.sha256)
 
 
 def _digest(path: Path) -> str:
@@ -78,7 +78,7 @@ def image(data: str, index: int) -> tuple[NDArray[np.uint8], int]:
     return _tests(data).images[index], int(_tests(data).labels[index])
 
 
-def chosen(data: str, of: Network, per_class: int) -> tuple[tuple[int, ...], ...]:
+def chosen(data: str, of: BundledNetwork, per_class: int) -> tuple[tuple[int, ...], ...]:
     """Row k holds the k-th correctly classified test image of each class, in the order of the test set."""
     if per_class < 1:
         raise ArgumentError(f"expected at least one image per class, got {per_class}")
@@ -94,7 +94,7 @@ def chosen(data: str, of: Network, per_class: int) -> tuple[tuple[int, ...], ...
 
 
 def _first_correct(
-    data: str, images: datasets.Dataset, of: Network, per_class: int
+    data: str, images: datasets.Dataset, of: BundledNetwork, per_class: int
 ) -> tuple[tuple[int, ...], ...] | None:
     columns = []
     for label in range(CLASSES):
@@ -113,7 +113,7 @@ def _first_correct(
     return tuple(tuple(column[k] for column in columns) for k in range(per_class))
 
 
-def predicted(data: str, images: NDArray[np.uint8], of: Network) -> NDArray[np.intp]:
+def predicted(data: str, images: NDArray[np.uint8], of: BundledNetwork) -> NDArray[np.intp]:
     """The class that the network predicts for each image."""
     mean, std = (np.array(side, np.float32).reshape(-1, 1, 1) for side in SCALING[data])
     pixels = images.astype(np.float32) / np.float32(255)

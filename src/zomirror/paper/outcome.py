@@ -24,7 +24,7 @@ def steps(iterations: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """One run of the grid."""
 
     key: str
@@ -62,7 +62,7 @@ class Outcome:
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
     @classmethod
-    def from_dict(cls, document: Any) -> Outcome:
+    def from_dict(cls, document: Any) -> RunOutcome:
         """The outcome that `to_dict` described; DataError for any other document."""
         try:
             found = cls(**{item.name: document[item.name] for item in fields(cls) if item.name in document})
@@ -75,14 +75,14 @@ class Outcome:
         return cls(**(asdict(found) | {"fun": fun}))
 
 
-def outcome(task: Task, label: int, result: Result, *, valid: bool, seconds: float) -> Outcome:
+def outcome(task: Task, label: int, result: Result, *, valid: bool, seconds: float) -> RunOutcome:
     """The outcome of a task from the result of its run."""
     # The queries used before x_k was known are those counted at x_{k-1}.
     reached = np.concatenate([[0], result.history.nfev[:-1]])
     at = np.searchsorted(reached, QUERIES * np.array(steps(task.iterations)), side="right") - 1
     fun = result.history.best if task.algorithm == RECOMMENDED.name else result.history.fun
-    of_task = {item.name: getattr(task, item.name) for item in fields(Outcome) if hasattr(task, item.name)}
-    return Outcome(
+    of_task = {item.name: getattr(task, item.name) for item in fields(RunOutcome) if hasattr(task, item.name)}
+    return RunOutcome(
         **of_task,
         label=label,
         fun=tuple(float(f"{value:.5g}") for value in fun[at]),

@@ -24,8 +24,8 @@ from zomirror.methods.estimator import TwoPoint
 from zomirror.numerics.arrays import Array
 from zomirror.numerics.random import Key
 from zomirror.paper.grid import Task
-from zomirror.paper.images import Network, network
-from zomirror.paper.outcome import Outcome, steps
+from zomirror.paper.images import BundledNetwork, network
+from zomirror.paper.outcome import RunOutcome, steps
 from zomirror.paper.settings import DATA_TITLES, ITERATIONS, Algorithm
 
 FILES = {"mnist": "lenet_authors.onnx", "cifar": "resnet20_authors.onnx"}
@@ -146,11 +146,13 @@ def tasks(folder: Path, references: Iterable[Reference] = REFERENCES) -> list[Ta
     ]
 
 
-def _task(of: Reference, on: Network) -> Task:
+def _task(of: Reference, on: BundledNetwork) -> Task:
     return Task(of.data, of.settings, of.kind, of.algorithm, 0, on.path, on.digest, on.name, replayed=of.replayed)
 
 
-def compare(found: Mapping[str, Outcome], folder: Path, references: Sequence[Reference] = REFERENCES) -> list[Compared]:
+def compare(
+    found: Mapping[str, RunOutcome], folder: Path, references: Sequence[Reference] = REFERENCES
+) -> list[Compared]:
     """Each reference and the means of our runs in `found` (by key), over the seeds that all of its images have."""
     at = [steps(ITERATIONS).index(t) for t in TIMES]
     rows = []

@@ -16,8 +16,7 @@ from zomirror.contrast.loss import is_valid
 from zomirror.engine.black_box import BlackBox, checked_values
 from zomirror.engine.driver import drive_many
 from zomirror.engine.interrupt import stop_on_signal
-from zomirror.engine.request import Job as DrivenJob
-from zomirror.engine.request import Search
+from zomirror.engine.request import Job, Search
 from zomirror.errors import ArgumentError, ZomirrorError
 from zomirror.minimization import durable_minimization
 from zomirror.numerics.arrays import Values
@@ -25,7 +24,7 @@ from zomirror.optimizer import Optimizer
 from zomirror.paper.cases import Case, case
 from zomirror.paper.grid import Task
 from zomirror.paper.images import SCALING, image, opened
-from zomirror.paper.outcome import Outcome, outcome
+from zomirror.paper.outcome import RunOutcome, outcome
 from zomirror.paper.reference import replayed
 from zomirror.paper.settings import QUERIES, SETTINGS, Algorithm
 from zomirror.paper.store import Store
@@ -39,7 +38,7 @@ Tell = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RunJob:
     """A task and the folder in which it runs: all that a worker needs to know."""
 
     task: Task
@@ -47,7 +46,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Finished:
     """What a call of `run` did."""
 
     found: int
@@ -58,7 +57,10 @@ class Work:
     """The signal that ended it early."""
 
 
-def run_together(jobs: Sequence[Job]) -> list[Outcome | None]:
+Work = Finished  # the name under which cli/reproduce.py still imports it
+
+
+def run_together(jobs: Sequence[RunJob]) -> list[RunOutcome | None]:
     """Run tasks of one model to their ends, its batches shared; None for those that a signal stopped."""
     stores = [Store(job.folder) for job in jobs]
     known = [store.find(job.task) for store, job in zip(stores, jobs, strict=True)]
@@ -129,14 +131,14 @@ class _Posed:
         weight, bounds = posed.weight, (posed.lower, posed.upper)
         return cls(task, posed, Optimizer(start, l1=weight, l2=weight, bounds=bounds, method=method, rng=task.seed))
 
-    def job(self, run_dir: Path) -> DrivenJob[Result | ZomirrorError]:
+    def job(self, run_dir: Path) -> Job[Result | ZomirrorError]:
         """The run, ready to be driven before the model."""
         budget = QUERIES * self.task.iterations + 1
         cap = 2 * QUERIES * self.task.iterations  # the model is ours: a batch lost to a kill may be asked again
         settings = {"task": "minimize", "target": None, "nonfinite": "stop", "budget": budget}
         how: dict[str, Any] = {"inputs": self.case.seen, "keep": self._keep}
         job = durable_minimization(self.optimizer, run_dir, settings, budget, cap, **how)
-        return DrivenJob(_guarded(job.search), job.ledger)
+        return Job(_guarded(job.search), job.ledger)
 
     def _keep(self, scores: Any, rows: int) -> Values:
         return checked_values(self.case.loss(self.case.margin(scores)), rows)
@@ -149,7 +151,7 @@ def run(
     workers: Any = None,
     lockstep: int = 1,
     tell: Tell = lambda *_: None,
-) -> Work:
+) -> Finished:
     """Finish the tasks; those finished before are not run again, and an interrupted one goes on where it was.
 
     `workers` are those of `zomirror.parallel`, and each of them does `lockstep` runs at a time, whose batches the model
@@ -162,7 +164,7 @@ def run(
     failures: list[Exception] = []
     tell(found, len(tasks))
     with stop_on_signal() as stop:
-        units = [[Job(task, folder) for task in some] for some in _side_by_side(todo, lockstep)]
+        units = [[RunJob(task, folder) for task in some] for some in _side_by_side(todo, lockstep)]
         for _, several in spread(run_together, units, workers=workers, again=True, stop=lambda: bool(stop or failures)):
             before = done
             if isinstance(several, Exception):
@@ -175,7 +177,7 @@ def run(
     store.merge(tasks)
     if failures:
         raise failures[0]
-    return Work(found, done, len(todo) - done, stop.requested)
+    return Finished(found, done, len(todo) - done, stop.requested)
 
 
 def _side_by_side(tasks: Sequence[Task], most: int) -> Iterator[list[Task]]:

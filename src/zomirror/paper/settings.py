@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from zomirror.contrast.loss import Hinge, Loss, Softplus
+from zomirror.contrast.loss import Hinge, MarginLoss, Softplus
 from zomirror.errors import ArgumentError
 from zomirror.methods.descent import MirrorDescent
 from zomirror.methods.estimator import EntropyRadius, Radius
@@ -81,7 +81,7 @@ class Settings:
     """Everything that the image and the algorithm of an experiment leave open."""
 
     name: str
-    loss: Loss
+    loss: MarginLoss
     mnist_weight: float
     cifar_weight: float
     additive: bool

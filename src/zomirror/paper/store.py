@@ -16,7 +16,7 @@ from zomirror.datasets.cache import replacing
 from zomirror.engine.durable import TRAJECTORY
 from zomirror.errors import DataError
 from zomirror.paper.grid import Task
-from zomirror.paper.outcome import Outcome
+from zomirror.paper.outcome import RunOutcome
 
 FORMAT = "zomirror reproduction 1"
 
@@ -26,10 +26,10 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._known: dict[str, Outcome] = {}
+        self._known: dict[str, RunOutcome] = {}
         self._read: set[str] = set()
 
-    def find(self, task: Task) -> Outcome | None:
+    def find(self, task: Task) -> RunOutcome | None:
         """The outcome of a task; None if it is not finished."""
         if task.study not in self._read:
             self._read.add(task.study)
@@ -44,7 +44,7 @@ class Store:
         """The run directory of a task; those of older revisions, which cannot be resumed, are left alone."""
         return self.folder / "runs" / f"{task.key}-{TRAJECTORY}"
 
-    def keep(self, task: Task, found: Outcome) -> None:
+    def keep(self, task: Task, found: RunOutcome) -> None:
         """Store the outcome, then delete the run directory: thousands of them would fill the disk."""
         write_whole(self._done(found.key), json.dumps(found.to_dict()))
         self._known[found.key] = found
@@ -68,7 +68,7 @@ class Store:
         return self.folder / "done" / f"{key}.json"
 
 
-def read_study(path: Path) -> Iterator[Outcome]:
+def read_study(path: Path) -> Iterator[RunOutcome]:
     """The runs in a study's file; none if there is no file."""
     if not path.is_file():
         return
@@ -78,10 +78,10 @@ def read_study(path: Path) -> Iterator[Outcome]:
         raise DataError(f"{path}: expected JSON, got something else") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT or not isinstance(document.get("runs"), list):
         raise DataError(f"{path}: expected results of `zomirror reproduce`, got something else")
-    yield from map(Outcome.from_dict, document["runs"])
+    yield from map(RunOutcome.from_dict, document["runs"])
 
 
-def write_study(path: Path, runs: Iterable[Outcome]) -> None:
+def write_study(path: Path, runs: Iterable[RunOutcome]) -> None:
     """One run per line, in an order that does not depend on when they finished."""
     ordered = sorted(runs, key=lambda one: (one.kind, one.algorithm, one.upscale, one.iterations, one.image, one.key))
     lines = ",\n".join(json.dumps(one.to_dict(), separators=(",", ":")) for one in ordered)
@@ -94,8 +94,8 @@ def write_whole(path: Path, text: str) -> None:
         file.write(text.encode("utf-8"))
 
 
-def _outcome(path: Path) -> Outcome:
+def _outcome(path: Path) -> RunOutcome:
     try:
-        return Outcome.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        return RunOutcome.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: expected the outcome of a run, got something else; remove it") from error

@@ -13,7 +13,7 @@ from zomirror.paper.claims import Claim, claims
 from zomirror.paper.curve_panels import AXES, draw_growth, save, save_figure, sheet
 from zomirror.paper.grid import Task, grid
 from zomirror.paper.images import chosen, network
-from zomirror.paper.outcome import Outcome
+from zomirror.paper.outcome import RunOutcome
 from zomirror.paper.settings import ALGORITHMS, ITERATIONS, Algorithm
 from zomirror.paper.store import Store, read_study
 from zomirror.paper.study_page import section, write
@@ -97,5 +97,5 @@ def checked(folder: Path, out: Path, references: Sequence[check.Reference] = che
     """The comparison of the finished runs in `out`, on the authors' models in `folder`, with the references."""
     store = Store(out)
     tasks = check.tasks(folder, references)
-    found: dict[str, Outcome] = {task.key: one for task in tasks if (one := store.find(task)) is not None}
+    found: dict[str, RunOutcome] = {task.key: one for task in tasks if (one := store.find(task)) is not None}
     return check.compare(found, folder, references)

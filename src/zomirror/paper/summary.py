@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.errors import DataError
-from zomirror.paper.outcome import Outcome, steps
+from zomirror.paper.outcome import RunOutcome, steps
 from zomirror.paper.settings import (
     ADAPTIVE,
     ALGORITHMS,
@@ -70,7 +70,7 @@ class Group:
     settings: str
     network: str
     iterations: int
-    runs: Mapping[str, Mapping[int, Outcome]]
+    runs: Mapping[str, Mapping[int, RunOutcome]]
     """By algorithm and image."""
 
     @property
@@ -123,9 +123,9 @@ class Group:
         return Curve(algorithm, rows / rows[:, :1], sum(one.valid for one in found), nnz)
 
 
-def group(runs: Iterable[Outcome], *, iterations: int = ITERATIONS) -> list[Group]:
+def group(runs: Iterable[RunOutcome], *, iterations: int = ITERATIONS) -> list[Group]:
     """The runs by data set, kind, settings and network, in the order of their first run."""
-    found: dict[tuple[str, str, str, str], dict[str, dict[int, Outcome]]] = {}
+    found: dict[tuple[str, str, str, str], dict[str, dict[int, RunOutcome]]] = {}
     for one in runs:
         if one.iterations == iterations and one.upscale == 1 and not (one.repeat or one.replayed):
             key = (one.data, one.kind, one.settings, one.network)

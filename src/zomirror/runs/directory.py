@@ -1,21 +1,21 @@
-"""A durable run: one directory that survives its process, and is resumed by opening it again.
+"""A durable run: a directory that survives its process; opening it again resumes the run.
 
     with RunDirectory.open(path, settings, arrays={"x0": x0}, max_sent=40_000) as run:
         if (stored := run.result()) is not None:
             return stored                           # nothing left to do
-        state = run.restore()                       # a checkpoint, or None: begin at the beginning
+        state = run.restore()                       # the last checkpoint, or None: start from the beginning
         while ...:
-            values = run.take(rows)                 # what is already paid for
-            if len(values) < rows:                  # the rest is sent, noted before and after
+            values = run.take(rows)                 # values that an earlier process recorded
+            if len(values) < rows:                  # the rest is sent, and recorded before and after
                 run.begin(rows - len(values))
                 run.values(fun(the rest))
             if run.checkpoint_due:
                 run.checkpoint(state)
         run.finish(summary, arrays)
 
-The values given by `take`, then those recorded by `values`, are one stream of rows: the trajectory. Rows off the
-trajectory (the last measurement of a result, which a larger budget would not have made there) go through `aside`,
-`begin(..., aside=True)` and `values`; they are found again at the same place of the trajectory only.
+The values returned by `take`, then those recorded by `values`, form one stream of rows: the trajectory. Rows off the
+trajectory (the final measurement of a result, which a run with a larger budget would not make there) go through
+`aside`, `begin(..., aside=True)` and `values`; they are recalled only at the same position of the trajectory.
 
 Files: config.json and arrays.npz (written once), journal.bin, checkpoint.npz, result.json and result.npz, lock.
 """
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from zomirror.runs.scan import Scan
     from zomirror.runs.stored_result import Stored
 
-_SELDOM = 5.0  # seconds between checkpoints, at least
-_SHARE = 100  # and at most this part of the time is spent on them
+_SELDOM = 5.0  # least time between two checkpoints, in seconds
+_SHARE = 100  # checkpoints take at most 1 / _SHARE of the time
 
 
 class RunDirectory:
@@ -91,10 +91,10 @@ class RunDirectory:
         max_sent: int | None = None,
         pace: Pace | None = None,
     ) -> Self:
-        """Create a run, or resume it if the configuration is the stored one but for the free keys.
+        """Create a run, or resume it if the configuration equals the stored one except for the free keys.
 
-        Without settings the stored ones are taken, and the run must exist. Everything that could keep the run from
-        being written is found here or at the first reservation: before the first query.
+        Without settings the run must exist, and its own are used. Whatever prevents writing is reported here or at the
+        first reservation: before the first query.
         """
         where = check_path(path)
         folder = Folder.open(where) if settings is None else Folder.make(where)
@@ -104,7 +104,7 @@ class RunDirectory:
             if settings is None:
                 stored = configs.read(folder)
                 if stored is None:
-                    raise RunError(f"directory {str(where)!r} holds no run: give the settings to begin one")
+                    raise RunError(f"directory {str(where)!r} holds no run: give the settings to start one")
             else:
                 stored = configs.settle(folder, "run", settings, arrays or {})
             return cls(folder, lock, stored, max_sent, pace)
@@ -125,10 +125,10 @@ class RunDirectory:
         except RunError as trouble:
             if error is None:
                 raise
-            error.add_note(f"and the run could not be closed: {trouble}")  # what went wrong first is what is told
+            error.add_note(f"and the run could not be closed: {trouble}")  # the first error is the one raised
 
     def close(self) -> None:
-        """End the session and let the next process in; a batch in flight is lost. Closing twice is allowed."""
+        """End the session and release the lock; a batch in flight is lost. Closing twice is allowed."""
         try:
             if self._lock.held:
                 self._journal.close()
@@ -154,70 +154,70 @@ class RunDirectory:
 
     @property
     def position(self) -> int:
-        """Rows of the trajectory that the algorithm has been given values for, by `take` or `values`."""
+        """Rows of the trajectory whose values the algorithm has, from `take` or `values`."""
         return self._replay.position if self.replaying else self._journal.tally.position
 
     @property
     def replaying(self) -> bool:
-        """Whether recorded values are left to take."""
+        """Whether recorded values are left for `take`."""
         return self._replay.position < self._replay.recorded
 
     @property
     def used(self) -> int:
-        """Queries whose values are recorded, by every session."""
+        """Queries whose values are recorded, over all sessions."""
         return self._journal.tally.used
 
     @property
     def asides(self) -> int:
-        """Queries that earlier sessions measured off the trajectory, up to this position of it."""
+        """Queries off the trajectory that earlier sessions recorded up to this position."""
         return self._replay.beside(self.position)
 
     @property
     def sent(self) -> int:
-        """Queries that were sent, by every session; never counted low."""
+        """Queries sent, over all sessions; after a crash at least the true number."""
         return self._journal.tally.sent
 
     @property
     def lost(self) -> int:
-        """Queries that were sent and will never have values."""
+        """Queries that were sent and will never be answered."""
         return self._journal.tally.lost
 
     def take(self, rows: int, points: int | None = None) -> NDArray[np.float64]:
-        """The recorded values of the next `rows` rows; fewer when the record ends, none when it has ended.
+        """The recorded values of the next `rows` rows, or of as many as are left.
 
-        With the checksum of the `points` that would be asked now, values of other points are refused with RunError.
+        `points` is the checksum of the points to query now: RunError if the values are those of other points.
         """
         return self._replay.take(rows, points)
 
     def aside(self, rows: int, points: int | None = None) -> NDArray[np.float64] | None:
-        """The values recorded off the trajectory at this position, or None if they have yet to be asked for."""
+        """The values recorded off the trajectory at this position; None if there are none."""
         return self._replay.aside(rows, self.position, points)
 
     def affords(self, rows: int) -> bool:
-        """Whether `rows` more rows stay under `max_sent`."""
+        """Whether `rows` more rows stay within `max_sent`."""
         return self._journal.affords(rows)
 
     def begin(self, rows: int, *, aside: bool = False) -> None:
-        """Note that `rows` rows are sent now. BudgetError, and nothing noted, if they would pass `max_sent`."""
+        """Record that `rows` rows are sent now; BudgetError, and no record, if they would exceed `max_sent`."""
         self._check_owner()
         if self.replaying and not aside:
             left = self._replay.recorded - self._replay.position
-            raise RunError(f"{left:,} recorded values are left to take: nothing is sent that is already paid for")
+            raise RunError(f"{left:,} recorded values are left to take: nothing is sent that is already recorded")
         self._journal.begin(rows)
         self._aside = aside
 
     def resend(self, rows: int) -> None:
-        """Note that `rows` rows of the batch in flight are sent once more."""
+        """Record that `rows` rows of the batch in flight are sent again."""
         self._check_owner()
         self._journal.resend(rows)
 
     def values(self, values: ArrayLike, points: int = 0) -> None:
-        """Record the answers to the rows in flight, all or the next of them, with the checksum of their points."""
+        """Record the values of the next rows in flight, with the checksum of their points."""
         self._check_owner()
         self._journal.values(values, points=points, beside=self.position if self._aside else None)
 
     def lose(self, reason: str) -> None:
-        """Give up the batch in flight; `reason` is kept in the journal and must hold no secret."""
+        """Give up the batch in flight; `reason` is stored in the journal, so it must not contain a secret."""
         self._check_owner()
         self._journal.lose(reason)
 
@@ -228,7 +228,7 @@ class RunDirectory:
         return not self.replaying and waited > max(_SELDOM, _SHARE * self._cost)
 
     def checkpoint(self, state: Mapping[str, object]) -> bool:
-        """Save the state of the algorithm at this position; False if it could not be, which is noted and harmless."""
+        """Save the state of the algorithm at this position; False if that failed, which is noted and harmless."""
         self._check_owner()
         tally = self._journal.tally
         if self.replaying or tally.open:
@@ -249,9 +249,9 @@ class RunDirectory:
     def restore(
         self, into: Callable[[dict[str, NDArray[Any]]], object] | None = None
     ) -> dict[str, NDArray[Any]] | None:
-        """The state of the last good checkpoint, with `take` moved behind it; None to begin at the beginning.
+        """The state of the last good checkpoint, from where `take` continues; None to start from the beginning.
 
-        `into` is given the state and refuses one that does not fit with RunError: then all values are replayed.
+        `into` is called with the state and raises RunError if it does not fit: then all values are replayed.
         """
         if self._checkpoint is None or self._replay.position:
             return None
@@ -266,7 +266,7 @@ class RunDirectory:
         return state
 
     def result(self) -> Stored | None:
-        """The stored result if nothing has changed since, neither the journal nor any setting; else None."""
+        """The stored result; None if there is none, or if the journal or a setting has changed since."""
         try:
             return results.read(self._folder, self._config, self._journal.place[1])
         except RunError as error:
@@ -274,7 +274,7 @@ class RunDirectory:
             return None
 
     def finish(self, summary: Mapping[str, object], arrays: Mapping[str, ArrayLike] | None = None) -> None:
-        """End the session and store what the run ended with; nothing can be sent afterwards."""
+        """End the session and store the result; nothing can be sent afterwards."""
         self._check_owner()
         self._journal.close()
         results.write(self._folder, self._config, self._journal.place[1], summary, arrays or {})
@@ -301,8 +301,8 @@ class RunDirectory:
         if known.offset > found.end:
             raise RunError(
                 f"{self._folder.where(configs.JOURNAL)} ends at byte {found.end:,}, but a checkpoint was made at byte "
-                f"{known.offset:,}: queries that were paid for are missing. Bring the journal back from a copy, "
-                f"or begin in another run_dir"
+                f"{known.offset:,}: recorded queries are missing. Restore the journal from a copy, "
+                f"or start in another run_dir"
             )
         if found.marks.get(known.offset) != (known.crc, known.position):
             self._set_aside(f"{self._folder.where(checkpoints.NAME)} does not fit the journal")

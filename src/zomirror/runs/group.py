@@ -1,7 +1,7 @@
-"""Several runs in one directory (many inputs explained, a grid of experiments): one sub-directory each, by name.
+"""Several runs in one directory (explain_many, a grid of experiments), each in a named sub-directory.
 
 Each run is durable by itself and has its own lock, so that other processes can work on other members through
-`RunDirectory.open(group.path / name, ...)`. The group keeps what they have in common, and the last word.
+`RunDirectory.open(group.path / name, ...)`. The group stores the settings they share, and the final result.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class RunGroup:
         *,
         arrays: Mapping[str, ArrayLike] | None = None,
     ) -> Self:
-        """Create a group, or open it again if its configuration is the stored one but for the free keys.
+        """Create a group, or reopen it if its configuration equals the stored one except for the free keys.
 
-        The setting `members`, if given, is how many runs the group will have: `inspect` measures progress by it.
+        The setting `members`, if given, is the number of runs of the whole group; `inspect` shows progress by it.
         """
         folder = Folder.make(check_path(path))
         lock = None
@@ -69,7 +69,7 @@ class RunGroup:
         self.close()
 
     def close(self) -> None:
-        """Let the next process in; members stay as they are. Closing twice is allowed."""
+        """Release the lock; members are not affected. Closing twice is allowed."""
         self._lock.release()
         self._folder.close()
 
@@ -90,18 +90,18 @@ class RunGroup:
         arrays: Mapping[str, ArrayLike] | None = None,
         max_sent: int | None = None,
     ) -> RunDirectory:
-        """Create or resume the run of that name; members written side by side share the time for syncs."""
+        """Create or resume the run of that name; members that are open at the same time share the time for syncs."""
         if not self._lock.held:
             raise RunError(f"the group {str(self.path)!r} is closed here, or owned by the process that opened it")
         if self._folder.kind(check_name(name)) not in (None, "directory"):
-            raise RunError(f"{self._folder.where(name)} is not a directory: members of a group are")
+            raise RunError(f"{self._folder.where(name)} is not a directory: every member of a group must be one")
         path = self.path / name
         return RunDirectory.open(path, settings, arrays=arrays, max_sent=max_sent, pace=self._pace)
 
     def result(self) -> Stored | None:
-        """The stored result of the whole, if no setting has changed since."""
+        """The stored result of the whole group; None if there is none or a setting has changed since."""
         return results.read(self._folder, self._config, 0)
 
     def finish(self, summary: Mapping[str, object], arrays: Mapping[str, ArrayLike] | None = None) -> None:
-        """Store the result of the whole."""
+        """Store the result of the whole group."""
         results.write(self._folder, self._config, 0, summary, arrays or {})

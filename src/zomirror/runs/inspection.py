@@ -1,4 +1,4 @@
-"""What a run directory holds, told without running, locking or writing anything."""
+"""Describe a run directory without running, locking or writing anything."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from zomirror.runs.document import Json
     from zomirror.runs.scan import Scan
 
-DEPTH = 3  # groups inside groups: a command, its explain_many, their runs
-_TRIES = 10  # of seeing a journal move that its owner is writing
+DEPTH = 3  # levels of nested groups: a command, its explain_many, their runs
+_TRIES = 10  # times to look again for growth of a journal that seems damaged while its owner writes
 
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
     """What `inspect` found.
 
-    `state` is 'fresh' (nothing sent yet), 'running' (its owner is alive on this machine), 'interrupted' (run the same
-    call again), 'finished' or 'damaged' (`damage` says what is wrong and where; a checkpoint or result that is merely
-    unusable is listed there too, and does not make the run damaged). `progress` is the part of the budget used, or of
-    the members finished.
+    `state` is one of: 'fresh' (nothing sent yet), 'running' (its owner is alive on this machine), 'interrupted' (the
+    same call resumes it), 'finished', or 'damaged' (`damage` says where). An unusable checkpoint or result is listed in
+    `damage` too, but does not make the run damaged. `progress` is the fraction of the budget used, or of the members
+    finished.
     """
 
     path: Path
@@ -67,7 +67,7 @@ def inspect(path: str | os.PathLike[str]) -> RunInfo:
 
 
 def list_runs(root: str | os.PathLike[str]) -> list[RunInfo]:
-    """Describe every run directly below a directory, by name; other directories and links are passed over."""
+    """Describe every run directly below a directory, sorted by name; other directories and links are skipped."""
     folder = Folder.open(check_path(root))
     try:
         return _members(folder, DEPTH)
@@ -118,7 +118,7 @@ def _describe(folder: Folder, depth: int = DEPTH) -> RunInfo:
     )
     running = owner is not None and owner.alive()
     if config.kind == "group":
-        if not depth:  # deeper than anything that is written
+        if not depth:  # the library never nests groups this deep
             return replace(blank, state="damaged")
         return _describe_group(folder, config, blank, depth, running=running)
     return _describe_run(folder, config, blank, running=running)
@@ -170,7 +170,7 @@ def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: boo
 
 
 def _read_moving(fd: int, folder: Folder, config: Config) -> Scan:
-    """Scan a journal that its owner is writing between our reads: damage is only what does not move."""
+    """Scan a journal while its owner writes: it is damaged only if it also does not grow."""
     try:
         return read_journal(fd, folder, config)
     except RunError:
@@ -196,7 +196,7 @@ def _describe_group(folder: Folder, config: Config, info: RunInfo, depth: int, *
 
 
 def _sum_up(info: RunInfo, members: list[RunInfo], *, running: bool, finished: bool | None) -> RunInfo:
-    """What the members of a group add up to; None: it is finished when all of them are."""
+    """The totals and state of a group; with `finished` None it is finished when all its members are."""
     states, damage = [member.state for member in members], list(info.damage)
     if running or "running" in states:
         state = "running"

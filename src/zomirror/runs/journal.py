@@ -1,24 +1,23 @@
-"""The journal of a run: what may be sent, what was sent, what was answered. Queries cost money; none is counted low.
+"""The journal of a run records what may be sent, what was sent and what was answered. It never undercounts queries.
 
-**The promise.** The queries that left this process never exceed `max_sent`, whatever happens, because a reservation
-(the ceiling up to which the count may rise) is on the disk before the first of them leaves, and no reservation passes
-`max_sent`. After any crash the recorded values are a prefix of the uninterrupted stream, bit for bit.
+**The promise.** The queries sent never exceed `max_sent`, whatever happens: a reservation (the ceiling up to which the
+count may rise) is on the disk before the first of them is sent, and no reservation exceeds `max_sent`. After any crash
+the recorded values are a prefix of the uninterrupted stream, bit for bit.
 
 **The cost.** A sync takes 0.2 to 4 ms, a batch of a fast black box less. So a reservation covers a window of batches,
-sized from the measured rate so that syncing takes about 1/64 of the time; within the window each batch costs two plain
-writes: START before it is sent, VALUES after. For a slow black box the window is one batch, and values are synced
-at once.
+sized by the measured rate so that syncs take about 1/64 of the time. Within the window each batch costs two plain
+writes: START before it is sent, VALUES after. For a slow black box the window is one batch, and values are synced at
+once.
 
-**What a crash costs.** A killed process (SIGKILL, out of memory, os._exit) loses nothing that it has written, for
-the pages belong to the kernel: the STARTs then tell exactly what was sent, and only the batch in flight is lost,
-however wide the window. A machine that goes down may lose what was not yet synced, STARTs included: then the whole
-window counts as sent, and values since the last sync are lost, both at most what fits between two syncs (about a
-second), or one batch. The two are told apart by the boot identifier of the kernel, written at the head of each
-session; where it is unknown, on another host, or if the file is shorter than its last reservation says, the careful
-reading is taken.
+**What a crash costs.** A killed process (SIGKILL, out of memory, os._exit) loses nothing that it has written, because
+the pages belong to the kernel. The STARTs then say exactly what was sent, and only the batch in flight is lost. A
+machine that crashes may lose everything since the last sync, STARTs included: then the whole window counts as sent, and
+the values since the last sync are lost. Both are at most what fits between two syncs (about a second), or one batch.
+The boot identifier of the kernel, written at the start of each session, tells the two cases apart. If it is unknown, on
+another host, or if the file is shorter than its last reservation says, a crash of the machine is assumed.
 
-**A full disk** is met when the window is reserved, not when answers arrive: the file is made longer with zeros before
-anything is sent, so that a batch is sent only when there is room on the disk for its answers, and for a clean end.
+**A full disk** is detected when the window is reserved, not when answers arrive: the file is extended with zeros before
+anything is sent. So a batch is sent only if the disk has room for its answers and for the end of the session.
 """
 
 from __future__ import annotations
@@ -52,16 +51,16 @@ if TYPE_CHECKING:
     from zomirror.runs.record import Tally
     from zomirror.runs.scan import Scan
 
-MOST_BATCH = 1 << 26  # rows sent at once
-_SHARE = 64  # at most 1 / _SHARE of the time is spent in syncs
-_OFTEN = 0.5  # seconds between two syncs, at least: each also slows what runs beside it
-_SLACK = 2 * MOST_TEXT  # always free behind the answers: the next reservation, a note of loss, the end of the session
+MOST_BATCH = 1 << 26  # rows per batch
+_SHARE = 64  # syncs take at most 1 / _SHARE of the time
+_OFTEN = 0.5  # least time between two syncs, in seconds: each also slows other processes
+_SLACK = 2 * MOST_TEXT  # bytes kept free after the answers for the next RESERVE, a LOST and the CLOSE
 _BLOCK = 1 << 20
 _sync = getattr(os, "fdatasync", os.fsync)
 
 
 class Pace:
-    """How often to sync; journals that are written side by side share one, and with it the time."""
+    """How often to sync; journals that are open at the same time share one, and with it the time for syncs."""
 
     __slots__ = ("cost", "members")
 
@@ -75,12 +74,12 @@ class Pace:
         return min(10.0, max(_OFTEN, _SHARE * self.cost * max(1, self.members)))
 
     def took(self, seconds: float) -> None:
-        """Learn from one sync."""
+        """Update the mean cost with the duration of one sync."""
         self.cost += 0.25 * (seconds - self.cost)
 
 
 class Journal:
-    """The writing side. Made from what a scan found; writes nothing before the first batch."""
+    """Writes a journal, continuing from a scan; writes nothing before the first batch."""
 
     def __init__(
         self,
@@ -109,7 +108,7 @@ class Journal:
         self._due = self._reserved + 2 * self._pace.interval
         self._sent_then = self._tally.sent
         self._width = 0
-        """Of the last answers: room for answers of the same width is made before a batch is sent."""
+        """The width of the last values; before a batch is sent, room is made for values of this width."""
 
     @property
     def tally(self) -> Tally:
@@ -118,15 +117,15 @@ class Journal:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where the records end, and the CRC of the last: together they name this state of the journal."""
+        """The end of the records and the CRC of the last one, which together identify this state of the journal."""
         return self._end, self._tally.crc
 
     def affords(self, rows: int) -> bool:
-        """Whether `rows` more rows stay under `max_sent`."""
+        """Whether `rows` more rows stay within `max_sent`."""
         return self._max_sent is None or self._tally.sent + rows <= self._max_sent
 
     def begin(self, rows: int) -> None:
-        """Note that a batch is sent now; BudgetError, and nothing noted, if it does not fit under `max_sent`."""
+        """Record that a batch is sent now; BudgetError, and no record, if it would exceed `max_sent`."""
         with self._mutex:
             if self._tally.open:
                 raise RunError(
@@ -135,16 +134,16 @@ class Journal:
             self._send(rows)
 
     def resend(self, rows: int) -> None:
-        """Note that rows of the batch in flight are sent once more."""
+        """Record that rows of the batch in flight are sent again."""
         with self._mutex:
             if rows > self._tally.open:
                 raise RunError(f"cannot send {rows:,} rows again, {self._tally.open:,} are in flight")
             self._send(rows)
 
     def values(self, values: ArrayLike, *, points: int = 0, beside: int | None = None) -> None:
-        """Record the answers to the next rows in flight: one number each, or (rows, width).
+        """Record the values of the next rows in flight: (rows,) or (rows, width).
 
-        `points` is the checksum of the points; `beside` is the position of rows off the trajectory.
+        `points` is the checksum of the points; `beside` is the position, for rows off the trajectory.
         """
         with self._mutex:
             array = np.asarray(values, dtype="<f8")
@@ -164,14 +163,14 @@ class Journal:
                 self.sync()
 
     def lose(self, reason: str) -> None:
-        """Give up the batch in flight; the reason is kept, so it must hold no secret (an exception's name, say)."""
+        """Give up the batch in flight; the reason is stored, so it must not contain a secret (use a type's name)."""
         with self._mutex:
             if self._tally.open:
                 text = reason.encode("utf-8", "replace")[:MOST_TEXT]
                 self._append(Kind.LOST, len(text), self._tally.position, payload=text)
 
     def sync(self) -> None:
-        """Force everything written to the disk. An error is final: what the disk then holds is unknown."""
+        """Force everything written to the disk. An error is final, because what the disk holds is then unknown."""
         with self._mutex:
             started = time.monotonic()
             try:
@@ -184,7 +183,7 @@ class Journal:
             self._due = now + 2 * self._pace.interval
 
     def close(self) -> None:
-        """End the session: what was reserved and not sent is free again. Closing twice is allowed."""
+        """End the session; the unused part of the reservation is free again. Closing twice is allowed."""
         with self._mutex:
             if self._fd < 0:
                 return
@@ -199,7 +198,7 @@ class Journal:
                 self._leave()
 
     def abandon(self) -> None:
-        """Let go of the file without a word, as a forked child must."""
+        """Close the file without writing, as a forked child must."""
         self._live = False
         self._leave()
 
@@ -218,7 +217,7 @@ class Journal:
         if not self.affords(rows):
             raise BudgetError(
                 f"{tally.sent:,} queries were sent ({tally.lost:,} of them lost); {rows:,} more would pass "
-                f"max_sent = {self._max_sent:,}. Nothing was sent: run again with a larger max_sent to go on"
+                f"max_sent = {self._max_sent:,}. Nothing was sent: run again with a larger max_sent to continue"
             )
         if (
             not self._live
@@ -237,7 +236,7 @@ class Journal:
         except RunError:
             if batches == 1 or self._broken:
                 raise
-            batches = 1  # on a disk that is nearly full, as long as one batch fits
+            batches = 1  # the disk is nearly full: continue as long as one batch fits
             self._grow(self._end + 2 * UNIT + room(rows, self._width) + _SLACK)
         total = batches * rows
         if self._max_sent is not None:
@@ -250,14 +249,14 @@ class Journal:
         self._sent_then = self._tally.sent
 
     def _next_window(self, rows: int) -> int:
-        """Batches to reserve: as many as were sent lately in the time between two syncs."""
+        """Batches to reserve: as many as are sent between two syncs at the rate since the last reservation."""
         elapsed = time.monotonic() - self._reserved
         lately = self._tally.sent - self._sent_then
         wanted = lately * self._pace.interval / max(elapsed, 1e-9) / rows
         return max(1, min(int(wanted), 16 * self._batches, MOST_ROWS // rows))
 
     def _open_session(self) -> None:
-        """Clear the torn tail and begin; only now, so that reading a finished run leaves it untouched."""
+        """Clear an unfinished write and start the session; done late, so that reading a run does not change it."""
         try:
             for start in range(self._end, self._end + self._dropped, _BLOCK):
                 write_all(self._fd, bytes(min(_BLOCK, self._end + self._dropped - start)), start)
@@ -271,7 +270,7 @@ class Journal:
     def _grow(self, size: int) -> None:
         if size <= self._capacity:
             return
-        # doubling, in whole pages, means that few syncs have to carry a new length; if it fits
+        # Doubled, in whole pages, if the disk has room: then few syncs have to write a new file length.
         generous = max(size, min(2 * self._capacity, self._capacity + _BLOCK))
         for target in (-(-generous // 4096) * 4096, padded(size)):
             try:
@@ -307,6 +306,6 @@ class Journal:
             self._broken = f"{self._what} could not be written"
             raise refusal(self._what, error) from error
         except BaseException:
-            # Ctrl-C between the write and the account of it: the file is as good as after a kill, this object is not
+            # Ctrl-C between the write and the update of the tally: the file is as after a kill, this object is not.
             self._broken = f"{self._what} was interrupted while it was written"
             raise

@@ -1,16 +1,16 @@
-"""The records of a journal: their bytes, and the tally that they add up to.
+"""The records of a journal: their bytes, and their totals.
 
-A journal is a file header of 32 bytes and then records, each a head of 32 bytes and a payload padded with zeros to a
-multiple of 32. So no head straddles a page, and a killed process leaves a head whole or not at all. The file is made
-longer ahead of use, with zeros: zeros to the end of the file are its free space.
+A journal is a file header of 32 bytes followed by records, each a head of 32 bytes and a payload padded with zeros to a
+multiple of 32. So no head crosses a page boundary, and a killed process leaves a head complete or absent. The file is
+extended with zeros ahead of use: zeros up to the end of the file are free space.
 
     head: magic (3), kind (1), count (4), width (4), position (6), sent (6), CRC32 of the padded payload (4), CRC32 (4)
 
-`width` is the length of each row of values: 0 for one number a row, k for a row of k. The payload of values begins with
-the CRC32 of the points that they belong to, so that a replay notices when other points would be asked.
+`width` is the length of each row of values: 0 for one number per row, k for k numbers. The payload of values starts
+with the CRC32 of their points, so that a replay detects that it would query other points.
 
-The last CRC covers the head and starts from the one of the record before, so that the records form a chain: not only a
-changed byte is found, but also a record taken out, doubled, moved, or brought in from another journal.
+The last CRC covers the head and starts from the CRC of the record before, so that the records form a chain. This
+detects changed bytes, and also records that were removed, duplicated, moved, or copied from another journal.
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ from numpy.typing import NDArray
 
 FORMAT = 2
 UNIT = 32
-MOST_ROWS = 1 << 20  # of one record of values
-MOST_NUMBERS = 1 << 27  # of one record of values: what a reader must hold at once
-MOST_SENT = 1 << 48  # rows that a head can count
-MOST_TEXT = 4096
+MOST_ROWS = 1 << 20  # per record of values
+MOST_NUMBERS = 1 << 27  # per record of values, which a reader holds in memory (1 GiB)
+MOST_TEXT = 4096  # bytes per text
 _MAGIC = b"\x89zmjour\n"
 _FILE = struct.Struct("<8sI16sI")
 MARK = b"zm\x1a"
 _HEAD = struct.Struct("<3sBIIIHIHI")
 _CRC = struct.Struct("<I")
-HEAD = np.dtype(  # the same, for looking at many places at once
+HEAD = np.dtype(  # the same layout, to search many heads at once
     [
         *(("mark", "S3"), ("kind", "u1"), ("count", "<u4"), ("width", "<u4"), ("at", "<u4"), ("at_high", "<u2")),
         *(("sent", "<u4"), ("sent_high", "<u2"), ("crcs", "<u8")),
@@ -45,15 +44,15 @@ _POINTS = struct.Struct("<II")
 
 
 class Kind(enum.IntEnum):
-    """What a record says. `count` is rows, except for the two that carry text (bytes)."""
+    """The kind of a record. `count` is its number of rows; for OPEN and LOST, the bytes of its text."""
 
-    OPEN = 1  # a session begins; text: its process and machine
-    RESERVE = 2  # the count of queries sent may rise to a ceiling; synced before any of them is sent
-    START = 3  # these rows are sent now (again, if a batch is open)
-    VALUES = 4  # answers of the next rows of the trajectory
-    ASIDE = 5  # answers to rows beside the trajectory, asked when it stood at `position`
-    LOST = 6  # the open batch is given up; text: why
-    CLOSE = 7  # the session ends; what was reserved and not sent is free again
+    OPEN = 1  # a session starts; text: its process and machine
+    RESERVE = 2  # up to a ceiling, queries may be sent; synced before any of them is sent
+    START = 3  # these rows are sent now (again, if a batch is in flight)
+    VALUES = 4  # values of the next rows of the trajectory
+    ASIDE = 5  # values of rows off the trajectory, queried at `position`
+    LOST = 6  # the batch in flight is given up; text: the reason
+    CLOSE = 7  # the session ends; the unused part of the reservation is free again
 
 
 TEXT = (Kind.OPEN, Kind.LOST)
@@ -67,26 +66,26 @@ def padded(size: int) -> int:
 
 
 def rows_of_a_record(width: int) -> int:
-    """How many rows of this width fit into one record."""
+    """The number of rows of this width that fit into one record."""
     return min(MOST_ROWS, MOST_NUMBERS // max(1, width))
 
 
 def room(rows: int, width: int) -> int:
-    """Bytes that one batch takes: its START, and its values in as many records as they need."""
+    """Bytes of one batch: its START, and the records of its values."""
     records = -(-rows // rows_of_a_record(width))
     return UNIT + 3 * UNIT * records + padded(8 * rows * max(1, width))
 
 
 @dataclass(slots=True)
 class Tally:
-    """What the records so far add up to. Writer and reader apply the same rules."""
+    """The totals of the records so far. Writer and reader apply the same rules."""
 
     crc: int
     position: int = 0  # rows of the trajectory that have values
-    asides: int = 0  # rows beside it that have values
+    asides: int = 0  # rows off the trajectory that have values
     sent: int = 0
-    ceiling: int = 0
-    capacity: int = 0  # length of the file that was on the disk with the ceiling
+    ceiling: int = 0  # `sent` may rise to this without another reservation
+    capacity: int = 0  # length of the file when the reservation was synced
     open: int = 0  # rows of the batch in flight
     closed: bool = True
     session: bytes = b""
@@ -99,12 +98,12 @@ class Tally:
 
     @property
     def lost(self) -> int:
-        """Rows that were sent and will never have values."""
+        """Rows that were sent and will never be answered."""
         return self.sent - self.used - self.open
 
     def apply(self, kind: Kind, count: int, position: int, sent: int, payload: bytes = b"") -> None:
-        """Take one record in; ValueError says why it cannot follow the ones before it."""
-        if self.closed and kind is not Kind.OPEN:  # OPEN itself may also follow a session that was killed
+        """Add one record; ValueError if it cannot follow the ones before it."""
+        if self.closed and kind is not Kind.OPEN:  # OPEN may also follow a session that was killed
             raise ValueError(f"{kind.name} outside a session")
         if kind is not Kind.ASIDE and position != self.position + (count if kind is Kind.VALUES else 0):
             raise ValueError(f"{kind.name} at row {position:,}, expected {self.position:,}")
@@ -130,7 +129,7 @@ class Tally:
             self.open -= count
             if kind is Kind.ASIDE:
                 if position > self.position:
-                    raise ValueError("values beside a row that was not reached")
+                    raise ValueError("values off the trajectory at a row that was not reached")
                 self.asides += count
             else:
                 self.position = position
@@ -148,7 +147,7 @@ def file_header(run_id: bytes) -> bytes:
 
 
 def read_file_header(first: bytes) -> tuple[bytes, int, int] | None:
-    """(run id, format, CRC) of these 32 bytes, if they begin a journal and are whole."""
+    """(run id, format, CRC) of these 32 bytes; None if they are not an intact file header."""
     magic, version, run_id, crc = _FILE.unpack(first)
     return (run_id, version, crc) if magic == _MAGIC and zlib.crc32(first[:-4]) == crc else None
 
@@ -156,7 +155,7 @@ def read_file_header(first: bytes) -> tuple[bytes, int, int] | None:
 def pack(
     kind: Kind, count: int, position: int, sent: int, payload: bytes, previous: int, width: int = 0
 ) -> tuple[bytes, int]:
-    """The bytes of a record and the CRC that its successor starts from."""
+    """The bytes of a record, and the CRC that the next record starts from."""
     payload += bytes(-len(payload) % UNIT)
     at, sums = divmod(position, 1 << 32)[::-1], divmod(sent, 1 << 32)[::-1]
     head = _HEAD.pack(MARK, kind, count, width, *at, *sums, zlib.crc32(payload))
@@ -165,7 +164,7 @@ def pack(
 
 
 def values_payload(values: NDArray[np.float64], points: int) -> bytes:
-    """The payload of values that were asked at the points with this CRC32."""
+    """The payload of values, with the CRC32 of their points."""
     return _POINTS.pack(points, 0) + np.ascontiguousarray(values, "<f8").tobytes()
 
 
@@ -176,7 +175,7 @@ def window(ceiling: int, capacity: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of one record, found good."""
+    """The head of an intact record."""
 
     kind: Kind
     count: int
@@ -188,14 +187,14 @@ class Head:
 
     @property
     def size(self) -> int:
-        """Bytes of the payload, padding included."""
+        """Bytes of the payload, including padding."""
         if self.kind in ROWS:
             return padded(_POINTS.size + 8 * self.numbers)
         return padded(_WINDOW.size if self.kind is Kind.RESERVE else self.count if self.kind in TEXT else 0)
 
     @property
     def numbers(self) -> int:
-        """How many numbers a record of values holds; the count of any other."""
+        """The numbers in a record of values; `count` for other records."""
         return self.count * max(1, self.width) if self.kind in ROWS else self.count
 
     def values(self, payload: bytes) -> tuple[NDArray[np.float64], int]:
@@ -205,7 +204,7 @@ class Head:
 
 
 def unpack(data: bytes, previous: int | None) -> Head | None:
-    """The head in these 32 bytes, if they are one and it follows the record whose CRC is `previous` (if given)."""
+    """The head in these 32 bytes; None if they are no head, or do not follow the record with the CRC `previous`."""
     if len(data) < UNIT:
         return None
     mark, kind, count, width, at, at_high, sent, sent_high, payload_crc = _HEAD.unpack_from(data)

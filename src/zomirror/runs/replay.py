@@ -1,4 +1,4 @@
-"""Recorded values, in the order in which the algorithm asks for them; at most one record of them in memory."""
+"""Read recorded values back in the order of the queries, with at most one record in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """A cursor over the values that a scan found; it does not see what is written later."""
+    """A cursor over the values that a scan found; it does not see records written later."""
 
     def __init__(self, fd: int, what: str, found: Scan) -> None:
         self._fd = fd
@@ -33,17 +33,17 @@ class Replay:
         self._beside = {at: sum(self._head(o).count for o in offsets) for at, offsets in found.asides.items()}
 
     def beside(self, position: int) -> int:
-        """How many rows were recorded beside the trajectory up to this position."""
+        """The number of rows recorded off the trajectory up to this position."""
         return sum(rows for at, rows in self._beside.items() if at <= position) if self._beside else 0
 
     def skip(self, offset: int, position: int) -> None:
-        """Go on from a place that a checkpoint knows."""
+        """Continue from the byte offset and position of a checkpoint."""
         self._offset, self.position, self._rest = offset, position, np.empty(0)
 
     def take(self, rows: int, points: int | None = None) -> NDArray[np.float64]:
         """The values of the next `rows` rows of the trajectory, or of as many as are recorded.
 
-        `points` is the checksum of the points that would be asked now: RunError if the values are those of others.
+        `points` is the checksum of the points to query now: RunError if the values are those of other points.
         """
         parts = []
         wanted = min(rows, self.recorded - self.position)
@@ -58,7 +58,7 @@ class Replay:
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0)
 
     def aside(self, rows: int, position: int, points: int | None = None) -> NDArray[np.float64] | None:
-        """The next values recorded beside a position of the trajectory, if they are `rows` many; each once."""
+        """The next values recorded off the trajectory at a position, each once; None if they are not `rows` values."""
         offsets = self._asides.get(position)
         if not offsets or self._head(offsets[0]).count != rows:
             return None
@@ -92,7 +92,7 @@ class Replay:
         if points is not None and points != recorded:
             raise RunError(
                 f"{self._what} holds answers from query {position:,} on that belong to other points than would be "
-                "asked now: resume it with the version of zomirror and the kind of machine that began it, or use "
+                "asked now: resume it with the version of zomirror and the kind of machine that started it, or use "
                 "another run_dir"
             )
 

@@ -1,4 +1,4 @@
-"""Reading a journal from its first byte: what it adds up to, where it ends, and whether it can be trusted."""
+"""Read a journal from its first byte: its totals, where it ends, and whether it is damaged."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from zomirror.runs.record import (
     unpack,
 )
 
-MOST_ASIDES = 1 << 16  # records
-MOST_FREE = 1 << 30  # bytes behind the last record
+MOST_ASIDES = 1 << 16  # records off the trajectory; a journal with more is damaged
+MOST_FREE = 1 << 30  # bytes after the last record; a journal with more is damaged
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What was found in a journal. Records end at byte `end`; `dropped` torn bytes lie behind it."""
+    """What was found in a journal. Records end at byte `end`; `dropped` bytes of an unfinished write follow."""
 
     run_id: bytes
     tally: Tally
     end: int
     size: int
     dropped: int
-    records: int  # good ones
+    records: int  # intact ones
     asides: dict[int, list[int]] = field(default_factory=dict)  # position -> offsets of the records
     marks: dict[int, tuple[int, int]] = field(default_factory=dict)  # asked offset -> (CRC, position) there
-    same_machine: bool = False  # the machine has not gone down since the last session
+    same_machine: bool = False  # the machine was not restarted since the last session
 
     @property
     def cut(self) -> bool:
@@ -51,23 +51,23 @@ class Scan:
         return not self.tally.closed and self.size < self.tally.capacity
 
     def settled(self) -> Tally:
-        """The tally for the next session: a batch in flight is lost; what cannot be known was sent.
+        """The tally for the next session: a batch in flight is lost, and doubtful rows count as sent.
 
-        The START of a batch is written before it is sent but not synced, so it is there after a kill. It may be
-        missing after the machine went down or the file was cut: then everything reserved counts as sent.
+        The START of a batch is written, but not synced, before the batch is sent. It survives a kill of the process,
+        but may be missing after a crash of the machine or if the file was cut: then everything reserved counts as sent.
         """
         unsure = not self.tally.closed and (self.cut or not self.same_machine)
         return replace(self.tally, open=0, sent=self.tally.ceiling if unsure else self.tally.sent)
 
 
 def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = False) -> Scan:
-    """Read a journal from its first byte to its last good record; RunError with the byte where it is damaged.
+    """Read a journal from its first byte to its last intact record; RunError with the byte where it is damaged.
 
-    A tail that no record follows is a write that did not complete, and is left out. If the machine has not gone down
-    since the last session, then whatever lies before a record was itself good once, and must be now. Otherwise
-    pages that were not yet synced may be missing here and there, and the tail begins at the first of them; but never
-    before a reservation that was used, for that one was synced. A file that its owner is writing is `moving`: it ends
-    where it can no longer be read, for what follows may be newer than that.
+    A bad tail without later records is an unfinished write, and is left out. If the machine was not restarted since the
+    last session, every record before another one was once intact, so a bad one there is damage. After a restart, any
+    page that was not synced may be missing, and the tail starts at the first of them; but never before a reservation
+    that was used, because that was synced. A journal whose owner is writing it is `moving`: it ends at the first byte
+    that cannot be read, because later ones may be newer.
     """
     size = os.fstat(fd).st_size
     with os.fdopen(os.dup(fd), "rb", buffering=_BLOCK) as file:
@@ -112,8 +112,8 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = Fals
     same_machine = owner is not None and owner.boot != "" and owner.boot == lock.boot_id()
     if moving:
         return Scan(run_id, tally, end, size, 0, records, asides, seen, same_machine)
-    if torn_head and same_machine:  # a kill tears payloads, never a head: this was a whole record once
-        raise _damage(what, end, "the record there is not good")
+    if torn_head and same_machine:  # a kill may cut a payload, never a head: this was once an intact record
+        raise _damage(what, end, "the record there fails its checksum")
     dropped = _check_tail(fd, what, end, size, ceiling=None if same_machine else tally.ceiling)
     return Scan(run_id, tally, end, size, dropped, records, asides, seen, same_machine)
 
@@ -121,7 +121,7 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = Fals
 def _check_file_header(first: bytes, what: str) -> tuple[bytes, int]:
     header = read_file_header(first) if len(first) == UNIT else None
     if header is None:
-        raise _damage(what, 0, "this is not the whole beginning of a journal")
+        raise _damage(what, 0, "the file header is missing or incomplete")
     run_id, version, crc = header
     if version != FORMAT:
         raise RunError(
@@ -131,7 +131,7 @@ def _check_file_header(first: bytes, what: str) -> tuple[bytes, int]:
 
 
 def _read_payload(file: BinaryIO, head: Head) -> bytes | None:
-    """The payload of a record that is text or a reservation, b'' for values; None if it fails its CRC."""
+    """The payload of a text or a reservation, b'' for values; None if it fails its CRC."""
     crc, left, kept = 0, head.size, b""
     while left:
         block = file.read(min(left, _BLOCK))
@@ -147,12 +147,12 @@ def _read_payload(file: BinaryIO, head: Head) -> bytes | None:
 
 
 def _check_tail(fd: int, what: str, end: int, size: int, *, ceiling: int | None) -> int:
-    """The number of bytes up to the last one that is not zero; damage if there are records among them.
+    """The number of bytes up to the last non-zero one; RunError if they contain records.
 
-    With a `ceiling` records may be among them, but none that proves that a later reservation was synced.
+    With a `ceiling` they may contain records, but none that proves that a later reservation was synced.
     """
     if size - end > MOST_FREE:
-        raise _damage(what, end, f"{size - end:,} bytes of no record follow, more than are ever written")
+        raise _damage(what, end, f"{size - end:,} bytes without a record follow, more than are ever written")
     dropped = records = reserves = last = 0
     proof = False
     for start in range(end, size, _BLOCK):
@@ -174,12 +174,12 @@ def _check_tail(fd: int, what: str, end: int, size: int, *, ceiling: int | None)
             proof |= bool(((heads["kind"] == Kind.START) & (sent > (ceiling or 0))).any())
     proof |= reserves > (last == Kind.RESERVE)
     if records and (ceiling is None or proof):
-        raise _damage(what, end, f"the record there is not good, and {records:,} more follow it")
+        raise _damage(what, end, f"the record there fails its checksum, and {records:,} more follow it")
     return dropped
 
 
 def _damage(what: str, offset: int, reason: str) -> RunError:
     return RunError(
-        f"{what} is damaged at byte {offset:,}: {reason}. What lies before is intact; bring the file back from a copy, "
-        f"or begin in another run_dir"
+        f"{what} is damaged at byte {offset:,}: {reason}. What lies before is intact; restore the file from a copy, "
+        f"or start in another run_dir"
     )

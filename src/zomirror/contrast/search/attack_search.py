@@ -1,10 +1,10 @@
-"""The search for the nearest adversarial input: linear models from x0 on, the descent of a PN where they fail.
+"""The search for the nearest adversarial input: linear models from x0, then a PN descent if they find nothing.
 
-1. Ask the label of x0.
-2. Look where the scores change most: in a picture whole cells first, else every feature, if that is affordable.
-3. Walk to the nearest point beyond the boundary with local linear models, starting at x0; prune and shrink.
-4. Go on from the best adversarial point with what is left; if there is none, descend as for a signed PN.
-5. Ask the best point once more, for all its scores.
+1. Query the scores of x0.
+2. Estimate where the scores change most: cell by cell in a picture, otherwise feature by feature.
+3. Walk from x0 across the boundary with local linear models; prune and shrink the result.
+4. Spend the rest of the budget on improving the best adversarial point; without one, descend as for a signed PN.
+5. Query the best point once more, for all its scores.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from zomirror.engine.request import Request, Search
 from zomirror.result import Status
 
 WALK_SHARE = 0.6
-"""The part of the budget that the walk from x0 may use, so that a descent has a chance where it ends with nothing."""
+"""The walk from x0 may use 60 % of the budget; the rest is for a descent if the walk finds nothing."""
 FIRST, MOST_FIRST = 12, 800
-"""In a picture one cell for so many features is asked first, and never more than so many cells."""
+"""The coarsest level of a picture has about one cell per 12 features, and at most 800 cells."""
 LOOK_SHARE = 0.6
-"""The part of the walk's queries that looking for such cells may use."""
+"""Estimating the slopes of the cells may use 60 % of the walk's queries."""
 EACH, EACH_SHARE = 100, 0.01
-"""Halved cells that are asked at every finer level: so many, or that part of the budget."""
+"""Cells queried at each finer level: 100, or 1 % of the budget if that is more."""
 
 
 def search(progress: Progress) -> Search[Found]:
-    """The whole of it: like the search for a PN, but adversarial means beyond the boundary by kappa."""
+    """The search for a PN, but valid only where the other class wins by more than kappa."""
     progress.goal = replace(progress.goal, floor=progress.goal.kappa)
     return (yield from conducted(progress, _nearest))
 
 
 def _nearest(progress: Progress) -> Generator[Request, Answer, Status]:
-    # A method that was asked for descends; scores that jump (trees) have no slopes to walk along.
+    # A method given by the caller always descends. Piecewise constant scores (trees) have no slopes to walk along.
     walked = Status.RUNNING
     if progress.options.method is None and progress.radius is None:
         walked = yield from _walk(progress)
@@ -48,7 +48,7 @@ def _nearest(progress: Progress) -> Generator[Request, Answer, Status]:
 
 
 def _walk(progress: Progress) -> Generator[Request, Answer, Status]:
-    """From x0 to the nearest point beyond the boundary: BUDGET when it got there, else RUNNING."""
+    """From x0 to the nearest point beyond the boundary: BUDGET if it found a valid point, else RUNNING."""
     place, pull = progress.place, pull_of(progress)
     origin = progress.goal.candidate(np.zeros_like(place.start), progress.distance)
     share, slopes = int(WALK_SHARE * progress.left), None
@@ -63,6 +63,6 @@ def _walk(progress: Progress) -> Generator[Request, Answer, Status]:
     if best is None or not best.valid:
         return Status.RUNNING
     if ended is None or not ended.valid or last - progress.used <= POLISH_SHARE * share:
-        # Its share has ended the walk, and no descent needs the rest.
+        # The walk used up its share; since a valid point is known, no descent needs the rest.
         yield from finish(progress, best, progress.left, slopes)
     return Status.BUDGET

@@ -1,7 +1,7 @@
-"""Where in a picture the scores change most, from coarse to fine: far fewer queries than one for each feature.
+"""Estimate the slopes of the scores over a picture from coarse to fine, with far fewer queries than features.
 
-Whole cells are moved at once; those along which the scores change most are halved and asked again, down to single
-features. A cell's slope stands for all of its features until one of its halves is known better.
+All features of a cell are moved together. The cells with the largest slopes are halved and queried again, down to
+single features. Each feature takes the slope of the smallest cell around it that was queried.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Goal
-from zomirror.contrast.search.local_refinement import RIVALS, STEP, Model, Pull, bounded, steps_within
+from zomirror.contrast.search.local_refinement import RIVALS, STEP, LinearScores, Pull, bounded, steps_within
 from zomirror.errors import ArgumentError
 from zomirror.features.image_axes import image_axes
 from zomirror.numerics.arrays import Array, Indices
@@ -25,22 +25,22 @@ Asking = Generator[list[Array], Vector, Vector]
 
 SIDES = tuple(2**i for i in range(12))
 SLACKS = (0.0, 0.03, 0.2)
-"""How much further than needed the points tried at each level are, as parts of the distance to the boundary."""
+"""At each level, points are aimed this far beyond the boundary, as fractions of the margin at x0."""
 GUESSES = RIVALS * len(SLACKS)
 HALVES = 4
-"""A cell that is halved along both axes becomes so many."""
+"""Cells that one cell is split into: two along each axis."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """Square cells of a picture, each channel by itself."""
+    """Square cells of a picture, separate for each channel."""
 
     shape: tuple[int, ...]
     side: int
 
     @property
     def cell_of(self) -> Indices:
-        """The number of the cell of every feature, flat."""
+        """The index of each feature's cell, flat."""
         axes = image_axes(self.shape)
         if axes is None:
             raise ArgumentError(f"expected the shape of an image, got {self.shape}")
@@ -74,11 +74,11 @@ def look(
     each: int,
     allowed: int,
 ) -> Asking:
-    """Slopes of the scores at the origin: exact for the most important features, those of their cells for the others.
+    """Slopes of the scores at the origin: single-feature differences where they are largest, cell averages elsewhere.
 
-    About `first` cells are asked first, and `each` more at every level below. What the slopes of each level foresee is
-    asked, too: nothing sparse, but often the first adversarial points. With few queries `allowed` the cells are larger,
-    fewer are halved, and the last ones stay whole.
+    The coarsest level queries about `first` cells, each finer one about `each`. The minimisers of each level's linear
+    model are queried too: they are not sparse, but often the first adversarial points. With few `allowed` queries the
+    cells are larger, fewer are halved, and the halving may stop before single features.
     """
     w, scores = origin.w, bounded(scores)
     sides = [side for side in SIDES if side <= max(shape)]
@@ -101,7 +101,7 @@ def look(
             break
         free = np.flatnonzero(steps)
         sides_ = (lower[free], upper[free])
-        model = Model(w.astype(np.float64), free, scores, slopes[:, free])
+        model = LinearScores(w.astype(np.float64), free, scores, slopes[:, free])
         regions = model.regions(goal, sides_, pull, 1.0)[:RIVALS]
         slacks = [np.full(len(regions), slack * distance) for slack in SLACKS]
         guesses = [guess for further in slacks for guess in model.answers(regions, further)]

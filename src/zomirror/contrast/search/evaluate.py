@@ -1,7 +1,7 @@
-"""How a search asks: points in, scores or margins out, and nothing that was seen is lost.
+"""Query points for their scores or margins, and record every batch.
 
-Every batch is an entry of the history and is shown to the callback, and its best point is kept if it is the best so
-far: a search that fails or is stopped in the middle has it.
+Each batch adds an entry to the history, is shown to the callback, and updates the best point so far. A search that
+fails or is stopped therefore still has its best point.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def driven(
     steps: Generator[list[Array], NDArray[np.float64], T],
     ask: Callable[[Progress, list[Array]], Asking],
 ) -> Generator[Request, Answer, T]:
-    """What `steps` returns, its points asked."""
+    """Run the generator `steps`, query each batch of points that it yields, and return its value."""
     try:
         points = next(steps)
         while True:
@@ -54,7 +54,7 @@ def driven(
 
 
 def _watch(progress: Progress, points: list[Array], reply: NDArray[np.float64]) -> None:
-    """Keep the best point of a batch."""
+    """Record a batch: all its valid points, or the one with the least margin."""
     margins = reply if reply.ndim == 1 else progress.margins(reply)
     valid = np.flatnonzero(margins < -progress.goal.floor)
     rows = valid if valid.size else np.argsort(margins, kind="stable")[:1]  # NaN comes last

@@ -1,17 +1,17 @@
 """The search for one PP or PN, as a generator that an engine drives.
 
-    1. Ask the label of x0 (and the scores of the baseline, for a PP).
-    2. Descend loss(margin) + h(w); if nothing valid was met on the way, descend again with weaker penalties.
-    3. Refine the best point with local linear models, which also makes most invalid points valid; where it does not,
-       look along the whole range of every feature, and refine what that finds.
-    4. Prune and shrink it, and make up for what can be left out with the features that are kept.
-    5. Ask the best point of all that were asked once more, for all its scores.
+    1. Query the scores of x0 (and of the baseline, for a PP).
+    2. Minimise loss(margin) + h(w) by a descent. If it meets no valid point, descend again with a weaker penalty.
+    3. Refine the best point with local linear models. This also makes most invalid points valid. If it does not, try
+       each feature over its whole range and refine what that finds.
+    4. Shrink the point and prune features, adjusting the features that are kept.
+    5. Query the best point of the search once more, for all its scores.
 
-A PN has many local optima: there 2 is short, 3 follows at once, and both are done from several starts, one after
-another, as long as there are queries for the next; 4 is done for those that end near the best. Where none of them ends
-with a valid point, most of the queries are left for the weaker penalties and the look along the whole ranges.
+A PN has many local minima. There steps 2 and 3 are short and are run from several starts, one after another, as long
+as the budget lasts; step 4 is run for the results close to the best. If no start leads to a valid point, most of the
+budget is still there for the weaker penalty and the search over the whole ranges.
 
-Every row asked counts, and the search never asks more than its budget.
+Every row counts as a query, and the search never exceeds its budget.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.contrast.progress import Found, Progress, Stopped
+from zomirror.contrast.progress import CallbackStop, Found, Progress
 from zomirror.contrast.search.evaluate import ask_scores
 from zomirror.contrast.search.finishing import BEYOND, FINISH_SHARE, ended, thinned
 from zomirror.contrast.search.margin_descent import Course
@@ -35,20 +35,20 @@ from zomirror.problem import ElasticNet
 from zomirror.result import Status
 
 WEAKER = 0.1
-"""Where nothing was valid: the factor of the penalty of a second descent."""
+"""When the first descent finds nothing valid, a second one has 0.1 times the penalty."""
 SPARSEST = 4.0
-"""The last of several levels has so many times the l1, and that part of the l2."""
+"""The last level of `search=` has 4 times the l1 and a quarter of the l2."""
 UNUSED = 0.05
-"""With more than this part of the budget left, a search has not ended for want of it."""
+"""A search that ends with more than 5 % of its budget left has the status STALLED, not BUDGET."""
 
 
 def search(progress: Progress) -> Search[Found]:
-    """The whole of it; `progress` can be read by whoever made it, also after a failure."""
+    """The whole search; after a failure the caller can still read `progress`."""
     return (yield from conducted(progress, _levels if progress.options.search else descend))
 
 
 def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request, Answer, Status]]) -> Search[Found]:
-    """The label, then whatever `middle` does to find a better point, then all scores of the best."""
+    """Query the label, run `middle` to find better points, then query all scores of the best one."""
     yield from _find_label(progress)
     if np.isnan(progress.scores).any():
         progress.note = f"{Status.NONFINITE.value}: the scores of x0 are {_shown(progress.scores)}"
@@ -58,25 +58,25 @@ def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request
         progress.note = (
             f"x0 is not classified {progress.label}, so nothing has to change"
             if progress.place.kind == "PN"
-            else "the baseline alone is given this class, and no less surely than x0: choose another baseline"
+            else "the baseline alone has this class, by at least the margin of x0: choose another baseline"
         )
         scores = yield from ask_scores(progress, [best.w])
         return progress.found(Status.TARGET, scores[0])
     try:
         status = yield from middle(progress)
-    except Stopped:
+    except CallbackStop:
         status = Status.CALLBACK
     best = progress.chosen
     if status is Status.BUDGET and progress.left > UNUSED * progress.options.budget:
-        status = Status.STALLED  # the descent had used its share, and what followed ended by itself
+        status = Status.STALLED  # the descent used its share, and the later stages stopped by themselves
     scores = yield from ask_scores(progress, [best.w])
-    with suppress(Stopped):  # it is ending anyway
+    with suppress(CallbackStop):  # it is ending anyway
         progress.measured(best)
     return progress.found(status, scores[0])
 
 
 def _find_label(progress: Progress) -> Generator[Request, Answer, None]:
-    """The class at x0; a PP also looks at the baseline, a PN is at x0 where w = 0."""
+    """Query the class of x0 and, for a PP, the baseline. For a PN, x0 is w = 0."""
     place, options = progress.place, progress.options
     nothing = np.zeros_like(place.start)
     points = [place.start, place.box.project(nothing)] if place.kind == "PP" else [nothing]
@@ -98,12 +98,12 @@ def _find_label(progress: Progress) -> Generator[Request, Answer, None]:
         )
     margins = progress.margins(scores)
     if place.kind == "PP" and margins[1] < 0 and margins[0] < margins[1]:
-        # The baseline alone is given this class. What makes the model surer than that is still worth knowing.
+        # The baseline alone already has this class: look for the features that raise the margin half-way to x0's.
         floor = float(-(margins[0] + margins[1]) / 2)
         progress.goal = replace(progress.goal, kappa=max(options.kappa, floor), floor=floor)
         progress.note = (
-            "the baseline alone is given this class, so this is what makes the model surer: the margin had to "
-            f"pass {floor:.3g}, half-way from the baseline's to that of x0"
+            "the baseline alone has this class, so this explains what raises the margin: it had to exceed "
+            f"{floor:.3g}, half-way from the baseline's to that of x0"
         )
     for w, margin in zip(points, margins, strict=True):
         progress.consider(w, float(margin))
@@ -111,7 +111,7 @@ def _find_label(progress: Progress) -> Generator[Request, Answer, None]:
 
 
 def descend(progress: Progress) -> Generator[Request, Answer, Status]:
-    """Descents until something is valid, the best point of which is finished."""
+    """Descend until a valid point is found, then refine, prune and shrink the best one."""
     starts, last = starts_of(progress), progress.used + progress.left
     kept = int(FINISH_SHARE * progress.left)
     if len(starts) > 1:
@@ -133,13 +133,13 @@ def descend(progress: Progress) -> Generator[Request, Answer, Status]:
 
 
 def _gone(progress: Progress, course: Course, last: int) -> Generator[Request, Answer, Status]:
-    """On until `last`: a descent may use all that is left once something is valid, and half of it before."""
+    """Descend until `last` queries are used; stop at half of them if nothing valid was found by then."""
     allowed = last - progress.used
     return (yield from course.run(allowed, allowed // 2))
 
 
 def _levels(progress: Progress) -> Generator[Request, Answer, Status]:
-    """A search with half of the budget, its end refined under ever more l1 and less l2; the sparsest is wanted."""
+    """Search with half of the budget, then refine the result at each level under a larger l1 and a smaller l2."""
     count, goal = progress.options.search, progress.goal
     course = Course(progress, starts_of(progress)[0], progress.best)
     share = progress.left if count == 1 else progress.left // 2
@@ -162,5 +162,5 @@ def _levels(progress: Progress) -> Generator[Request, Answer, Status]:
 
 
 def _shown(scores: NDArray[np.float64]) -> str:
-    """The first scores, for a message."""
+    """The first five scores, for a message."""
     return f"[{', '.join(f'{score:.3g}' for score in scores[:5])}{', ...' if scores.size > 5 else ''}]"

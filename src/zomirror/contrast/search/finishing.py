@@ -1,4 +1,4 @@
-"""What follows a descent: a point refined, then pruned and shrunk, then with as few features as do."""
+"""The stages after a descent: refine the point, shrink it, and prune the features that it does not need."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from zomirror.engine.ledger import Answer
 from zomirror.engine.request import Request
 
 FINISH_SHARE = 0.25
-"""The part of the queries that the descent leaves for refining, pruning and shrinking."""
+"""The descent leaves 25 % of its queries for refining, shrinking and pruning."""
 POLISH_SHARE = 0.1
-"""The part of that which is for pruning and shrinking."""
+"""Of the queries for refining, 10 % are kept for shrinking."""
 BEYOND = 0.1
-"""How far beyond the boundary to aim, as a part of the distance to it: scores that jump have a tie where the hinge is
-least, and a tie is not valid."""
+"""While nothing is valid, aim beyond the boundary by 10 % of the margin at w = 0: piecewise constant scores tie where
+the hinge is least, and a tie is not valid."""
 NEAR = 1.3
-"""What is at most so many times as far above the least F, -kappa, as the best of them is pruned too, and may end below
-it."""
+"""Prune results whose F + kappa is at most 1.3 times that of the best: pruning may bring them below it (F is never less
+than -kappa)."""
 
 
 def ended(progress: Progress, best: Candidate | None, last: int) -> Generator[Request, Answer, Candidate | None]:
-    """`best` finished; while nothing at all is valid, what is left until `last` is spent on reaching something."""
+    """Refine, shrink and prune `best`; if nothing is valid yet, search whole ranges with the queries until `last`."""
     left = last - progress.used
     end = yield from thinned(progress, best, left if best is not None and best.valid else left // 2)
     nearest, left = progress.best, last - progress.used
@@ -45,7 +45,7 @@ def ended(progress: Progress, best: Candidate | None, last: int) -> Generator[Re
 def thinned(
     progress: Progress, start: Candidate | None, allowed: int, goal: Goal | None = None
 ) -> Generator[Request, Answer, Candidate | None]:
-    """`start` finished and then, once it is valid, with as few features as do."""
+    """Refine and shrink `start` and, if the result is valid, prune it."""
     last = progress.used + min(allowed, progress.left)
     end = yield from finish(progress, start, allowed, goal=goal)
     if end is None or not end.valid:
@@ -56,7 +56,7 @@ def thinned(
 def pruned(
     progress: Progress, end: Candidate, allowed: int, goal: Goal | None = None
 ) -> Generator[Request, Answer, Candidate]:
-    """The valid `end` with as few features as do."""
+    """Remove the features that the valid `end` does not need."""
     box, step = progress.place.box, progress.radius
     thinner = thin(end, progress.goal if goal is None else goal, box, pull_of(progress), allowed, step=step)
     return (yield from driven(progress, thinner, ask_scores))
@@ -71,10 +71,10 @@ def finish(
     bar: float = np.inf,
     unless_valid: int | None = None,
 ) -> Generator[Request, Answer, Candidate | None]:
-    """`start` refined and then, once it is valid, pruned and shrunk; `goal` if it is not the search's.
+    """Refine `start` and, if the result is valid, shrink it; `goal` replaces the goal of the search.
 
-    Refining ends where it falls behind the `bar`, or after `unless_valid` queries without a valid point, and what is
-    left far above the `bar` is not pruned.
+    The refinement stops when it is unlikely to get below the F of `bar`, or after `unless_valid` queries without a
+    valid point. Results far above the `bar` are not shrunk.
     """
     if start is None:
         return None
@@ -93,12 +93,12 @@ def finish(
 
 
 def near(goal: Goal, fun: float, best: float) -> bool:
-    """Whether F is not much further than the best above the least that it can be, -kappa."""
+    """Whether `fun` is close to `best`: fun + kappa <= NEAR (best + kappa)."""
     return fun + goal.kappa <= NEAR * (best + goal.kappa)
 
 
 def pull_of(progress: Progress) -> Pull:
-    """What is wanted of which class."""
+    """The class that must win or lose: PP and targeted PN, a class that wins; other PN, a class that loses."""
     target, label = progress.options.target, progress.label
     if progress.place.kind == "PP":
         return Pull(label, kept=True)

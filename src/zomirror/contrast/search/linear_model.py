@@ -1,8 +1,8 @@
 """min over a box of max(max_i a_i.w + b_i, -kappa) + l1 |w|_1 + (l2/2) |w|_2^2, by its dual.
 
-The dual has one multiplier t_i >= 0 for each row, sum t_i <= 1, and for given t the minimiser is known coordinate
-by coordinate: w(t) = clip(soft(-A^T t, l1) / l2). Its gradient is A w(t) + b + kappa: with one row it is zero where
-bisection finds it, with a few a general solver does.
+The dual has one multiplier t_i >= 0 per row, with sum t_i <= 1. For given t the minimiser is separable:
+w(t) = clip(soft(-A^T t, l1) / l2). The gradient of the dual is A w(t) + b + kappa. One row is solved by bisection, a
+few rows by SLSQP.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from zomirror.problem import ElasticNet
 Vector = NDArray[np.float64]
 
 HALVINGS, ITERATIONS = 40, 60
+"""Steps of the bisection, and iterations of SLSQP at most."""
 SMALLEST_L2 = 1e-6
-"""A smaller l2 is taken for this: w(t) would jump."""
+"""A smaller l2 is replaced by this one, because w(t) is not continuous for l2 = 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +44,7 @@ class Linear:
         return self.A @ self._at(t @ self.A) + self.b + self.kappa
 
     def _bisect(self) -> float:
-        """The one multiplier: the smallest in [0, 1] where the row is met, else 1."""
+        """The multiplier of a single row: the least t in [0, 1] with a.w(t) + b <= -kappa, else 1."""
         low, high = 0.0, 1.0
         if self._slope(np.array([low]))[0] <= 0:
             return low
@@ -64,7 +65,7 @@ class Linear:
             return -float(t @ slope + self.penalty(w)), -slope
 
         total: Any = {"type": "ineq", "fun": lambda t: 1.0 - t.sum(), "jac": lambda t: -np.ones_like(t)}
-        from scipy.optimize import minimize  # half of the time of importing the package, and seldom needed
+        from scipy.optimize import minimize  # imported late: it doubles the import time and is seldom needed
 
         found = minimize(
             negative,

@@ -1,10 +1,9 @@
-"""Refine: from a point near the boundary to the best one around it, with a local linear model of the scores.
+"""Refine a point near the boundary by a trust-region method with linear models of the scores.
 
-A descent on a hinge zigzags about its kink. Here the scores are asked at one small step along each feature, which
-gives a linear model of every class; the penalised problem of that model is solved exactly within a trust region; the
-answers for several regions are asked, then again by how much each missed the boundary, and the best of them is where
-the next model is made. The first model knows all features; those that follow ask only the features in use and the most
-promising others.
+A descent on a hinge zigzags about its kink. Here finite differences along each feature give a linear model of every
+score. The penalised problem of that model is solved exactly within several trust regions, and the solutions are
+queried. Each is then solved again with the margin corrected by the model's error. The next model is built at the best
+point. The first model has all features; later ones have the features in use and the most promising others.
 """
 
 from __future__ import annotations
@@ -26,61 +25,64 @@ Asking = Generator[list[Array], Vector, Candidate]
 """Yields points, is sent their scores (n, classes), returns the best."""
 
 STEP = 0.05
-"""The largest difference step, in units of a feature's range."""
+"""The largest finite-difference step, in units of a feature's range."""
 REGIONS = ((1.0, 1.5), (0.4, 1.0), (0.1, 0.4))
-"""Trust regions as parts of the radius, and what the radius is multiplied by where that one does best."""
+"""Each trust region as a fraction of the radius, and the factor of the radius if that region gives the best point."""
 AIMS = 3
-"""How often each region is aimed at: what the model did not foresee of the margin is known the next time."""
+"""Each region is solved and queried 3 times; the second and third correct for the model's error in the margin."""
 SLACKS = (0.03, 0.2)
-"""With rough slopes and nothing valid: how much further the next aims are, as parts of the change that was foreseen."""
+"""With rough slopes and nothing valid, the second and third solutions are aimed 3 % and 20 % of the predicted change
+further."""
 CORRECTION = 1.1
-"""Where a point missed the boundary by so much, the next is aimed so many times as far beyond it; where it went too
-far, that part of the excess is taken back."""
+"""A solution that missed the boundary by m is next aimed 1.1 m further; one that overshot by m, m / 1.1 less far."""
 RIVALS, FACETS = 3, 8
-"""Contrast classes that are tried one by one (PN), and classes that are kept at a distance together (PP)."""
+"""Contrast classes tried one at a time (PN), and rival classes in one problem (PP)."""
 PROMISING = 100
-"""Features beside those in use that are asked again."""
+"""Features queried for a later model besides those in use."""
 AGAIN = 0.1
-"""All features are asked a second time where that costs at most this part of what is allowed."""
+"""All features are queried a second time only if that costs at most 10 % of the allowed queries."""
 FIRST_RADIUS, AGAIN_RADIUS, LAST_RADIUS, SHRINKING = 0.5, 0.1, 0.008, 0.3
+"""Trust-region radius of the first model, the least one of every later model, the one below which a model is given up,
+and its factor after a failed step; radii are in units of a feature's range."""
 GAIN = 0.004
-"""A round that gains a smaller part of F has not gained."""
+"""A step counts as progress if it lowers F by at least 0.4 %."""
 PATIENCE = 2
-"""How many more steps like the last one may lead to the bar."""
+"""Give up if reaching the bar would take more than 2 further steps like the last."""
 FAR = 1e9
+"""Scores are clipped to +-1e9, so that differences of infinite ones are finite."""
 RESCUE = 0.02
-"""While nothing is valid, the penalty counts this much."""
+"""While nothing is valid, the penalty is multiplied by 0.02."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """What is wanted of the class `own`: that it wins (kept), or that it does not."""
+    """The class `own`, and whether it must win (`kept`) or lose."""
 
     own: int
     kept: bool
 
     def margins(self, scores: Vector) -> Vector:
-        """How far from that each row is."""
+        """The margin of each row: negative where that is so."""
         margins = keep_margin(scores, self.own) if self.kept else change_margin(scores, self.own)
         return margins.astype(np.float64)
 
     def rivals(self, scores: Vector) -> list[list[int]]:
-        """The rivals of each linear problem: all at once to win against, one at a time to lose against."""
+        """The rival classes of each linear problem: all in one to win against, one at a time to lose against."""
         order = [int(i) for i in np.argsort(-scores, kind="stable") if i != self.own]
         return [order[:FACETS]] if self.kept else [[rival] for rival in order[:RIVALS]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Region:
-    """The linear problem of one trust region and its rivals, and what the radius is multiplied by if it does best."""
+    """The linear problem of one trust region, and the factor of the radius if it gives the best point."""
 
     problem: Linear
     growth: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
-    """scores + slopes (v - w) on some features, the others staying as they are in w."""
+class LinearScores:
+    """scores + slopes (v - w) as a function of some features of v; the others keep their values in w."""
 
     w: Vector
     features: Indices
@@ -90,7 +92,7 @@ class Model:
     def regions(self, goal: Goal, box: tuple[Vector, Vector], pull: Pull, radius: float) -> list[Region]:
         """The problems to solve within the radius."""
         at, sign, found = self.w[self.features], 1.0 if pull.kept else -1.0, []
-        # Valid means strictly beyond the boundary, by more than the scores' own rounding.
+        # Aim strictly beyond the boundary, by more than the rounding error of the scores.
         kappa = goal.kappa + 1e-6 * (1.0 + float(np.abs(self.scores).max()))
         for part, growth in REGIONS:
             lower, upper = np.maximum(box[0], at - part * radius), np.minimum(box[1], at + part * radius)
@@ -101,17 +103,17 @@ class Model:
         return found
 
     def answers(self, regions: Sequence[Region], further: Vector) -> list[Vector]:
-        """The minimiser of each, aimed that much further beyond the boundary."""
+        """The minimiser in each region, aimed `further` beyond the boundary."""
         problems = [replace(r.problem, kappa=r.problem.kappa + more) for r, more in zip(regions, further, strict=True)]
         return [self._whole(problem.solve()) for problem in problems]
 
     def changes(self, regions: Sequence[Region], answers: Sequence[Vector]) -> Vector:
-        """How far the model takes the margins from where they are, in each region."""
+        """The predicted change of the margin in each region."""
         steps = [point[self.features] - self.w[self.features] for point in answers]
         return np.array([np.abs(r.problem.A @ step).max() for r, step in zip(regions, steps, strict=True)])
 
     def foreseen(self, goal: Goal, regions: Sequence[Region], answers: Sequence[Vector]) -> float:
-        """The least F that the model knows of in the regions."""
+        """The least F that the model predicts at the answers."""
         pairs = [(region.problem, point) for region, point in zip(regions, answers, strict=True)]
         margins = [float((problem.A @ point[self.features] + problem.b).max()) for problem, point in pairs]
         return min(goal.candidate(point, margin).fun for point, margin in zip(answers, margins, strict=True))
@@ -137,10 +139,10 @@ def refine(
 ) -> Asking:
     """The best point found around `best`, with at most `allowed` more queries; `best` may be invalid.
 
-    `step` is how far to look for a change of the scores, where they jump. While nothing is valid, the margin aimed
-    at is `beyond` the one that is needed. With rough `slopes` (classes, d) the first model knows only the features that
-    they promise most of. It ends where, at the pace of the last step, F would long be above the `bar`, and asks for no
-    other model once `unless_valid` queries have found nothing valid.
+    `step` is the finite-difference step for piecewise constant scores (trees). While nothing is valid, solutions aim
+    `beyond` the boundary. With rough `slopes` (classes, d) the first model has only the features where those are
+    largest. The refinement stops if at the pace of its last step F would stay above the `bar`, and builds no further
+    model after `unless_valid` queries without a valid point.
     """
     lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
     free = np.flatnonzero(lower < upper)
@@ -161,8 +163,8 @@ def refine(
         slopes[:, features] = (reply - scores).T / lengths
         if not np.isfinite(slopes).all():
             return best
-        model, gained = Model(w, features, scores, slopes[:, features]), False
-        while not gained and radius >= LAST_RADIUS:  # what was paid for is looked at closely before more is asked
+        model, gained = LinearScores(w, features, scores, slopes[:, features]), False
+        while not gained and radius >= LAST_RADIUS:  # smaller radii cost less than another model
             regions = model.regions(goal if best.valid else _rescue(goal, beyond), sides, pull, radius)
             answers, before = model.answers(regions, np.zeros(len(regions))), best
             if best.valid and model.foreseen(goal, regions, answers) > best.fun - GAIN * abs(best.fun):
@@ -185,7 +187,7 @@ def refine(
                 if before.valid or not rough:
                     missed = margins + np.array([region.problem.kappa for region in regions])[: len(points)]
                     further[: len(points)] += correction(missed)
-                else:  # a miss tells more about rough slopes than about the boundary
+                else:  # with rough slopes a miss is mostly the slopes' error, so it is no correction
                     further = SLACKS[aim] * model.changes(regions, straight)
             gained = _gained(before, best)
             if best.valid and before.valid and best.fun - bar > PATIENCE * (before.fun - best.fun):
@@ -193,23 +195,23 @@ def refine(
             radius = min(1.0, radius * (growth if gained else SHRINKING))
         if not gained and (whole or (asked_all and free.size > AGAIN * allowed)):
             return best
-        # Some features brought nothing: once more, with all of them.
+        # No progress with some of the features: build the next model with all of them.
         whole, radius = not gained, max(radius, AGAIN_RADIUS)
     return best
 
 
 def correction(missed: Vector) -> Vector:
-    """How much further to aim, by how far the boundary was missed; as before where that is not known."""
+    """How much further to aim after missing the boundary by `missed`; 0 where that is NaN."""
     return np.nan_to_num(missed) * np.where(missed > 0, CORRECTION, 1 / CORRECTION)
 
 
 def bounded(scores: Vector) -> Vector:
-    """Scores whose differences exist: the logarithm of an impossible class is -inf."""
+    """Scores clipped to +-FAR: a log-probability may be -inf, and inf - inf is NaN."""
     return np.clip(scores, -FAR, FAR)
 
 
 def _rescue(goal: Goal, beyond: float) -> Goal:
-    """Validity first."""
+    """The goal while nothing is valid: hardly any penalty, and a margin of `beyond` more."""
     return Goal(ElasticNet(RESCUE * goal.penalty.l1, RESCUE * goal.penalty.l2), goal.kappa + beyond)
 
 
@@ -217,11 +219,11 @@ def _gained(before: Candidate, best: Candidate) -> bool:
     if best is before or before.valid != best.valid:
         return best is not before
     old, new = (before.fun, best.fun) if best.valid else (before.margin, best.margin)
-    return not new > old - GAIN * abs(old)  # a NaN of before is beaten by anything
+    return not new > old - GAIN * abs(old)  # written so that a NaN before counts as progress
 
 
 def _promising(best: Candidate, free: Indices, slopes: Vector, pull: Pull, most: int) -> Indices:
-    """The features in use, and those along which the scores change most relative to the class that counts."""
+    """The features in use and those with the largest slopes of the score differences to `pull.own`."""
     promise = np.abs(slopes[:, free] - slopes[pull.own, free]).max(axis=0)
     used = best.w[free] != 0
     promise[used] = np.inf if promise[~used].any() else np.abs(best.w[free])[used]
@@ -230,7 +232,7 @@ def _promising(best: Candidate, free: Indices, slopes: Vector, pull: Pull, most:
 
 
 def steps_within(w: Array, lower: Vector, upper: Vector, *, size: float) -> Vector:
-    """A step of that size along each feature that stays in the box, or the longer way to its side."""
+    """A step of `size` along each feature, up or down, inside the box; where neither fits, to the farther bound."""
     up, down = upper - w, w - lower
     step = np.where(up >= size, size, np.where(down >= size, -size, np.where(up >= down, up, -down)))
     return np.asarray(step)

@@ -1,4 +1,4 @@
-"""One descent on the way to an explanation."""
+"""One descent of the search for an explanation."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from zomirror.problem import ElasticNet
 from zomirror.result import Status
 
 WARM = 0.1
-"""No descent ends for slowness before it has used this part of the budget."""
+"""A descent never stalls within the first 10 % of the budget."""
 SLOW = {"PN": (0.05, 0.05), "PP": (0.1, 0.01)}
-"""A descent ends when the first part of the budget has lowered its best valid F by less than the second part of it.
-The features of a PP leave one by one, after it has hardly moved for a while."""
+"""A PN descent stalls when 5 % of the budget lowered its best valid F by less than 5 %, a PP descent when 10 % of the
+budget lowered it by less than 1 %: a PP loses its features one by one, with long plateaus between."""
 
 
 class Course:
-    """A descent from `start`, its penalty times `factor`, aimed `beyond` times the distance past the boundary."""
+    """A descent from `start`: penalty scaled by `factor`, kappa raised by `beyond` times the margin at w = 0."""
 
     def __init__(
         self, progress: Progress, start: Array, best: Candidate | None = None, factor: float = 1.0, beyond: float = 0.0
@@ -33,7 +33,7 @@ class Course:
         options, place = progress.options, progress.place
         l1, l2 = options.penalty.l1 * factor, options.penalty.l2 * factor
         self.best = best
-        """The best point that it has met."""
+        """The best iterate so far."""
         self._progress = progress
         self._loss = LOSSES[options.loss](progress.goal.kappa + beyond * progress.distance)
         method = options.method
@@ -43,15 +43,15 @@ class Course:
         self._optimizer = Optimizer(start, l1=l1, l2=l2, bounds=place.box, method=method, rng=progress.seed)
         self._used = 0
         self._mark = (0, np.inf)
-        """After how many queries F was last looked at, and what it was."""
+        """Queries used at the last check for a stall, and the best F then."""
 
     @property
     def valid(self) -> bool:
-        """Whether it has met a valid point."""
+        """Whether an iterate was valid."""
         return self.best is not None and self.best.valid
 
     def run(self, allowed: int, unless_valid: int | None = None) -> Generator[Request, Answer, Status]:
-        """Go on for at most `allowed` queries, for fewer while nothing valid has been met; why it ended."""
+        """Run for at most `allowed` queries, or `unless_valid` while no iterate was valid; return why it ended."""
         progress, optimizer, options = self._progress, self._optimizer, self._progress.options
         first, most = self._used, allowed if unless_valid is None else unless_valid
         while True:
@@ -75,7 +75,7 @@ class Course:
                 return Status.STALLED
 
     def _slow(self) -> bool:
-        """Whether it is not worth going on."""
+        """Whether the descent has stalled (see SLOW and WARM)."""
         budget, (since, before) = self._progress.options.budget, self._mark
         lapse, gain = SLOW[self._progress.place.kind]
         if self.best is None or not self.best.valid or self._used - since < lapse * budget:

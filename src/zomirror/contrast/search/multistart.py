@@ -1,6 +1,6 @@
-"""Several starts for a pertinent negative, which has many local optima: a short descent from each, finished at once.
+"""Several starts for a pertinent negative, which has many local minima: a short descent from each, then refinement.
 
-Each is as short as it is because local linear models do more with the queries that are left.
+The descents are short because the refinement makes better use of the queries.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from zomirror.numerics.arrays import Array
 from zomirror.result import Status
 
 STARTS = (0.25, 1.0, 0.5, 0.1)
-"""Where the descents for a PN begin, as parts of the way from x0 to the paper's start, the centre of the decision set:
-from there on the way in they meet other classes than from near x0, and any may be the nearest one."""
+"""Starts of a PN, as fractions of the way from x0 to the paper's start, the centre of the decision set. Descents from
+far away meet other classes than descents from near x0, and any of these classes may be the nearest."""
 SHORT, SHORTEST = 0.03, 60
-"""The part of the budget that each of them has, and at least so many queries: refining does more with the others."""
+"""Each descent has 3 % of the budget, and at least 60 queries."""
 EACH_START = 2.5
-"""A start needs so many queries for each free feature."""
+"""After its descent a start needs 2.5 queries per free feature for the refinement."""
 JUMPY = 3
-"""Of scores that jump, which refining does less with, the starts need so many times as many in all."""
+"""Piecewise constant scores (trees) need 3 times the queries for several starts, as refinement helps them less."""
 WITHOUT = 4
-"""While nothing is valid, a start may use one part in so many of what is left: there is more that can be tried."""
+"""While nothing is valid, a start may use a quarter of the remaining queries; the rest is for other stages."""
 
 
 def starts_of(progress: Progress) -> list[Array]:
-    """Where to begin: the paper's start, for a PN by the recommended method several, if there are queries for one."""
+    """The paper's start; for a PN by the recommended method all of STARTS, or the first if the budget is small."""
     place, options = progress.place, progress.options
     if place.kind == "PP" or options.method is not None:
         return [place.start]
@@ -44,9 +44,9 @@ def starts_of(progress: Progress) -> list[Array]:
 def from_each(
     progress: Progress, starts: list[Array], last: int
 ) -> Generator[Request, Answer, tuple[list[Candidate], Status]]:
-    """The valid ends of short descents from the starts, as many as there are queries for, the best of them thinned.
+    """Descend and refine from each start while queries last; return the valid results, the best of which are pruned.
 
-    While there is none, each leaves most queries for those that follow and for what else can be tried.
+    While nothing is valid, each start leaves most of the queries for the next ones and for other stages.
     """
     ends: list[Candidate] = []
     for i, start in enumerate(starts):
@@ -54,7 +54,7 @@ def from_each(
         if i and (left if ends else left // WITHOUT) < _each_start(progress):
             break
         if any(np.array_equal(start, other) for other in starts[:i]):
-            continue  # parts of nothing: x0 is the centre, or the bounds are open
+            continue  # the starts coincide where x0 is the centre or the bounds are infinite
         course = Course(progress, start)
         status = yield from course.run(_short(progress))
         if status is Status.NONFINITE:

@@ -1,9 +1,9 @@
-"""Thin: a valid point made smaller on the features that it uses, most of which it can do without.
+"""Prune a valid point: set its smallest features to zero and adjust the others to stay valid.
 
-Around the least F lies a flat valley: a feature that is changed by little adds little, of an l2 penalty only the square
-of its change, and descents leave many of those. Here the faintest are set to zero and the others make up for them, as
-a linear model of the scores on the features in use says. There are few of those, so that a model costs few queries and
-can be made anew wherever F has fallen.
+F is flat around its minimum, since a small change of a feature costs little, and its square under an l2 penalty; so
+descents leave many small features. Here the smallest are set to zero, and a linear model of the scores on the
+remaining ones says how to compensate. Few features are in use, so a model costs few queries and is rebuilt whenever F
+has decreased.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Asking = Generator[list[Array], Vector, Candidate]
 """Yields points, is sent their scores (n, classes), returns the best."""
 
 PARTS = (0.4, 0.55, 0.7, 0.8, 0.9, 1.0)
-"""Which parts of the features in use are tried without the others; one less than all is tried too."""
+"""Fractions of the features in use that are kept, each tried; all but one feature is tried too."""
 RADII = (0.3, 0.1, 0.03)
-"""How far those that are kept may go to make up for the others, in units of a feature's range."""
+"""Trust-region radii for the kept features, in units of a feature's range."""
 STEP = 0.02
-"""The difference step, in the same units."""
+"""The finite-difference step, in units of a feature's range."""
 GAIN = 0.001
-"""A round that gains a smaller part of F, and no feature, is the last."""
+"""Stop after a round that removes no feature and lowers F by less than 0.1 %."""
 
 
 def thin(best: Candidate, goal: Goal, box: Box, pull: Pull, allowed: int, *, step: float | None = None) -> Asking:
-    """The best point found with the features of the valid `best` or fewer, with at most `allowed` more queries.
+    """The best point found on the features of the valid `best`, with at most `allowed` more queries.
 
-    `step` is how far to look for a change of the scores, where they jump.
+    `step` is the finite-difference step for piecewise constant scores (trees).
     """
     lower, upper = (np.broadcast_to(side, best.w.shape).astype(np.float64) for side in (box.lower, box.upper))
     left = allowed - 1
@@ -64,7 +64,7 @@ def thin(best: Candidate, goal: Goal, box: Box, pull: Pull, allowed: int, *, ste
             for features, radius in zip(kept, radii, strict=True)
         ]
         before, missed = best, np.zeros(len(problems))
-        for _ in range(2):  # what the model did not foresee of the margin is known the second time
+        for _ in range(2):  # the second round corrects for the model's error in the margin
             points = []
             for features, problem, miss in zip(kept, problems, missed, strict=True):
                 point = before.w.copy()
@@ -94,11 +94,11 @@ def _problem(
     kept: Indices,
     radius: float,
 ) -> Linear:
-    """The penalised problem of the linear model around `w`, for the kept features, the others being zero."""
+    """The penalised problem of the linear model around `w` on the `kept` features, with the others zero."""
     rivals, sign = pull.rivals(scores)[0], 1.0 if pull.kept else -1.0
     A = sign * (slopes[rivals] - slopes[pull.own])
     b = sign * (scores[rivals] - scores[pull.own]) - A @ w
-    # Valid means strictly beyond the boundary, by more than the scores' own rounding.
+    # Aim strictly beyond the boundary, by more than the rounding error of the scores.
     kappa = goal.kappa + 1e-6 * (1.0 + float(np.abs(scores).max()))
     lower, upper = np.maximum(box[0], w - radius), np.minimum(box[1], w + radius)
     return Linear(A[:, kept], b, lower[kept], upper[kept], goal.penalty, kappa)

@@ -1,9 +1,8 @@
-"""Reach: from a point that is not valid to one that is, by steps as long as the decision set.
+"""Find a valid point from an invalid one by trying each feature over its whole range.
 
-A descent follows slopes, and where there are none within its radius it stays (scores of trees, saturated scores). Here
-each feature is asked at a few places of its whole range; the best places of the most promising features are then taken
-together; and so on from the best of all these. Where that ends without a valid point, it begins again from the best
-of some random points.
+A descent does not move where the scores are constant within its radius (trees, saturated scores). Here each feature is
+tried at a few values of its range, and the best values of the most promising features are then combined. This repeats
+from the best point so far; when that does not improve, it restarts from the best of some random points.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ Asking = Generator[list[Array], Vector, Candidate]
 """Yields points, is sent their margins, returns the best."""
 
 PLACES = 5
-"""Where each feature is asked: so many values from end to end, or only the ends when they would cost too much."""
+"""Each feature is tried at 5 equidistant values of its range, or only at the two ends if 5 cost more than SHARE."""
 SHARE = 0.25
-"""The part of what is left that one look along all features may cost."""
+"""One pass over all features may use 25 % of the remaining queries."""
 JOINT = 16
-"""Points that take the places of several features together."""
+"""Points per pass that combine the best values of several features, at most."""
 RANDOM = 64
-"""Random points from the best of which it begins again."""
+"""Random points of a restart; the best of them is the new start."""
 OPEN = 4.0
-"""An open side is taken to be this many ranges away."""
+"""An infinite bound is replaced by one 4 units of the feature's scale away."""
 
 
 def reach(best: Candidate, goal: Goal, box: Box, allowed: int, seed: int) -> Asking:
-    """A valid point, or the one that came nearest when `allowed` more queries have found none."""
+    """A valid point, or the one with the least margin if `allowed` more queries find none."""
     draws = Draws.of(key_of(seed), 0, FAR_POINTS)
     low, high = _ends(best.w, box)
     free = np.flatnonzero(low < high)
@@ -63,7 +62,7 @@ def reach(best: Candidate, goal: Goal, box: Box, allowed: int, seed: int) -> Ask
 
 
 def _nearest(seen: list[Candidate]) -> Candidate:
-    """The best one; a NaN is never it unless all are."""
+    """The best candidate; a NaN margin loses to every other one."""
     return min(seen, key=lambda one: (not one.valid, one.fun if one.valid else np.nan_to_num(one.margin, nan=np.inf)))
 
 
@@ -73,7 +72,7 @@ def _ends(w: Array, box: Box) -> tuple[Vector, Vector]:
 
 
 def _along(w: Array, features: Indices, low: Vector, high: Vector, places: int) -> tuple[list[Array], Indices]:
-    """W with one feature elsewhere, for each feature and place, and which feature that is."""
+    """Copies of w with one feature at another place, for all features and places, and the index of that feature."""
     parts = np.linspace(0.0, 1.0, places)
     values = (low[features, None] + parts * (high - low)[features, None]).astype(w.dtype).ravel()
     owners = np.repeat(features, places)
@@ -84,7 +83,7 @@ def _along(w: Array, features: Indices, low: Vector, high: Vector, places: int) 
 
 
 def _joint(at: Candidate, seen: list[Candidate], owners: Indices) -> list[Array]:
-    """The best places of the 2, 3, ... most promising features, together."""
+    """Points that combine the best places of the 2, 3, ... most promising features."""
     best: dict[int, Candidate] = {}
     for owner, one in zip(owners.tolist(), seen, strict=True):
         if one.margin < at.margin and (owner not in best or one.margin < best[owner].margin):
@@ -102,7 +101,7 @@ def _joint(at: Candidate, seen: list[Candidate], owners: Indices) -> list[Array]
 
 
 def _scattered(w: Array, free: Indices, low: Vector, high: Vector, draws: Draws) -> list[Array]:
-    """Random points: some features of each anywhere in their range or at an end of it, the others at 0."""
+    """Random points: some features anywhere in their range or at one of its ends, the others at 0."""
     points = []
     for _ in range(RANDOM):
         part = np.clip(1.5 * draws.uniform(free.size) - 0.25, 0.0, 1.0)

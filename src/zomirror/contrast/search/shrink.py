@@ -1,7 +1,7 @@
-"""Prune and shrink: a valid point made sparser and smaller by asking a few dozen neighbours.
+"""Make a valid point sparser and smaller by querying a few dozen neighbours.
 
-A descent ends on the decision boundary with small entries left over everywhere. Here whole tails of them are
-set to zero, then single features, then what is left is shrunk, as long as the point stays valid and F falls.
+A descent ends on the decision boundary with small entries everywhere. Here the k smallest entries are set to zero, then
+the whole point is scaled down, then single entries are removed, as long as the point stays valid and F decreases.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from zomirror.numerics.arrays import Array
 from zomirror.problem import Box
 
 ROWS = 16
-"""Neighbours asked at a time."""
+"""Neighbours per batch, at most."""
 SINGLES = 48
-"""Features that are tried one by one, the smallest ones."""
+"""The 48 smallest entries are removed one at a time."""
 
 Asking = Generator[list[Array], NDArray[np.float64], Candidate]
 """Yields points, is sent their margins, returns the best."""
@@ -37,7 +37,7 @@ def polish(best: Candidate, goal: Goal, box: Box, allowed: int) -> Asking:
             margins = yield points
             found = [goal.candidate(w, float(m)) for w, m in zip(points, margins, strict=True)]
             if neighbours is _without_one:
-                # Which features matter least is known now: leave out the first k of them together.
+                # The margins rank the features by importance: remove the k least important ones together.
                 order = [w for _, w in sorted(zip(margins, points, strict=True), key=lambda pair: float(pair[0]))]
                 points = [box.project(w) for w in _together(best.w, order)][:left]
                 left -= len(points)
@@ -53,7 +53,7 @@ def polish(best: Candidate, goal: Goal, box: Box, allowed: int) -> Asking:
 
 
 def _tails(w: Array) -> list[Array]:
-    """W without its k smallest entries, for k spread over all of them."""
+    """Copies of w without its k smallest entries, for up to ROWS values of k."""
     support = np.flatnonzero(w)
     order = support[np.argsort(np.abs(w[support]), kind="stable")]
     if order.size < 2:
@@ -63,13 +63,13 @@ def _tails(w: Array) -> list[Array]:
 
 
 def _shrunk(w: Array) -> list[Array]:
-    """C w for c below 1, dense near 1."""
+    """The points c w, for factors c < 1 that are dense near 1."""
     factors = 1 - np.geomspace(0.005, 0.6, ROWS)
     return [(w * w.dtype.type(c)) for c in factors] if w.any() else []
 
 
 def _without_one(w: Array) -> list[Array]:
-    """W without one of its smallest entries."""
+    """Copies of w without one of its smallest entries."""
     support = np.flatnonzero(w)
     if support.size < 2:
         return []
@@ -78,7 +78,7 @@ def _without_one(w: Array) -> list[Array]:
 
 
 def _together(w: Array, order: list[Array]) -> list[Array]:
-    """W without the features that the first 2, 3, ... points of `order` are without."""
+    """Copies of w without all features that are missing in the first 2, 3, ... points of `order`."""
     missing = [np.flatnonzero((w != 0) & (point == 0)) for point in order]
     if len(order) < 2:
         return []
