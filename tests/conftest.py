@@ -33,15 +33,6 @@ hypothesis.settings.register_profile("explore", deadline=None, max_examples=2_00
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-SLOW_FILES = ("test_parallel", "test_dask", "test_site", "test_docs", "test_explain", "test_durable", "test_cli")
-"""Begun first, so that no long file is left for the end."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Deal the long files out first."""
-    items.sort(key=lambda item: not item.path.stem.startswith(SLOW_FILES))
-
-
 @pytest.fixture(scope="module", params=["numpy", "compiled"])
 def loops(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test of a module twice: without the compiled loops and with them, if they are there."""

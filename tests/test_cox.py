@@ -76,7 +76,6 @@ COXNET = (
 )
 
 
-@pytest.mark.no_cover
 def test_the_path_is_coxnets() -> None:
     X, time, event, _ = simulate(60, 8, 3, rng=5)
     loss = CoxLoss(X, np.ceil(5 * time), event, "breslow")
@@ -98,7 +97,6 @@ def optimality(loss: CoxLoss, b: Floats, l1: float, l2: float) -> float:
     return float(missed.max())
 
 
-@pytest.mark.no_cover
 def test_with_many_covariates_the_relevant_ones_are_found() -> None:
     X, time, event, b = simulate(150, 100, 4, rng=3)
     loss = CoxLoss(X, time, event)
@@ -119,7 +117,6 @@ def test_above_the_strongest_penalty_nothing_matters() -> None:
     assert path.selected(1).size > 0
 
 
-@pytest.mark.no_cover
 def test_a_warm_start_saves_queries() -> None:
     X, time, event, _ = simulate(100, 60, 4, rng=1)
     loss = CoxLoss(X, time, event)
@@ -135,7 +132,6 @@ def test_a_warm_start_saves_queries() -> None:
     assert needed(warm) < needed(cold)
 
 
-@pytest.mark.no_cover
 def test_subsampled_risk_sets_lead_to_the_same_coefficients() -> None:
     X, time, event, _ = simulate(300, 20, 3, rng=2)
     loss = CoxLoss(X, time, event)
@@ -149,7 +145,6 @@ def test_subsampled_risk_sets_lead_to_the_same_coefficients() -> None:
     assert loss(sampled.x[None])[0] < loss(exact.x[None])[0] + 0.1 * (loss(np.zeros((1, 20)))[0] - exact.f)
 
 
-@pytest.mark.no_cover
 def test_rows_of_one_draw_see_the_same_patients_and_the_mean_is_that_of_all_samples() -> None:
     X, time, event = tied_data(7, n=9, d=2)
     loss = CoxLoss(X, time, event)

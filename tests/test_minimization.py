@@ -167,7 +167,6 @@ def test_last_is_the_last_and_best_the_best() -> None:
     assert penalised.f > penalised.history.f.min(), "the best F, not the best f"
 
 
-@pytest.mark.no_cover
 def test_random_is_uniform_over_the_measured_iterates() -> None:
     """Four iterations and the last query: five iterates, each with one chance in five."""
     from scipy import stats

@@ -19,15 +19,8 @@ from zomirror.methods.step import StepRule
 from zomirror.numerics.arrays import Array, Values
 from zomirror.testing import check_directions, check_estimator, check_mirror_map, check_step_rule
 
-# What is traced of the core is traced by a few of the pieces: the others take the same paths.
-TRACED = (zm.methods.PNorm(), zm.methods.TwoPoint(5), zm.methods.GroupMemory(3))
 
-
-def traced(piece: Any, *rest: Any) -> Any:
-    return pytest.param(piece, *rest, id=str(piece), marks=() if piece in TRACED else pytest.mark.no_cover)
-
-
-@pytest.mark.parametrize(("mirror", "phi"), [traced(*both) for both in MIRRORS])
+@pytest.mark.parametrize(("mirror", "phi"), [pytest.param(*both, id=str(both[0])) for both in MIRRORS])
 def test_mirror_maps_keep_their_contract(mirror: MirrorMap, phi: Callable[[Array], float]) -> None:
     check_mirror_map(mirror, phi)
 
@@ -37,7 +30,7 @@ def test_directions_keep_their_contract(directions: Directions) -> None:
     check_directions(directions)
 
 
-@pytest.mark.parametrize("estimator", [traced(one) for one in ESTIMATORS])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_estimators_keep_their_contract(estimator: Estimator) -> None:
     check_estimator(estimator)
 
@@ -210,7 +203,6 @@ def test_broken_estimator_is_found(fault: str, sentence: str) -> None:
         check_estimator(TwoPointWith(fault))
 
 
-@pytest.mark.no_cover
 def test_the_faultless_form_of_the_broken_estimator_passes() -> None:
     check_estimator(TwoPointWith("none"))
     check_directions(Faulty("none"))

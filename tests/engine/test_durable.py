@@ -93,7 +93,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
 # --- F13, F20: interrupted anywhere, the same run ------------------------------------------------------------------
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("checkpoints", ["no checkpoint", "checkpoints"])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_resumed_at_every_call_is_the_uninterrupted_run_bit_for_bit(
@@ -433,7 +432,6 @@ def test_a_directory_that_cannot_be_written_is_refused_before_the_first_query(pa
         run(run_dir=3)
 
 
-@pytest.mark.no_cover
 def test_a_full_disk_stops_before_the_next_batch_and_loses_nothing(path: Path) -> None:
     """F16: the kernel refuses to let files grow beyond what the run needs after some batches."""
     code = (

@@ -447,7 +447,6 @@ def test_a_large_batch_takes_two_blocks_not_a_matrix() -> None:
     assert peak_bytes(150_000, 400, "float64") <= 2 * 2**26 + 16 * 150_000 * 8
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "method",
     [

@@ -91,7 +91,6 @@ def test_without_noise_there_is_nothing_to_settle() -> None:
         assert optimizer.state.memory.current.course.stretch.steps == 0
 
 
-@pytest.mark.no_cover
 def test_a_noisy_quadratic_ends_nearer_its_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     def above(seed: int) -> float:
         x = zm.minimize(noisy(seed), np.zeros(D), l1=0.02, bounds=(-2, 2), budget=20_000, rng=seed).x

@@ -64,7 +64,6 @@ def test_euclidean_descent_with_exact_gradients_is_ista(l1: float, l2: float, bo
     assert (np.diff(values) <= 1e-12).all(), "ISTA with step 1/L never goes up"
 
 
-@pytest.mark.no_cover
 def test_entropy_descent_with_exact_gradients_finds_the_lasso_solution() -> None:
     """Another map, the same minimiser: the subgradient condition holds at the end."""
     method = zm.methods.MirrorDescent(zm.methods.Entropy(), Exact(), zm.methods.Constant(60.0))

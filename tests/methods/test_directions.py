@@ -29,7 +29,6 @@ def rows(
     return out
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("directions", DIRECTIONS, ids=str)
 @given(
     d=st.integers(1, 600),

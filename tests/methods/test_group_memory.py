@@ -59,7 +59,6 @@ def test_a_perfect_memory_gives_the_gradient_from_any_groups() -> None:
         np.testing.assert_allclose(after, gradient, rtol=1e-10)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("theta", [0.0, 0.7, 2.0])
 @pytest.mark.parametrize("gain", [1.0, 0.5, 0.1])
 def test_the_estimate_is_unbiased_whatever_the_memory_and_the_trust_in_it(theta: float, gain: float) -> None:
@@ -362,7 +361,6 @@ def quadratic(d: int = 200) -> tuple[Any, NDArray[np.float64]]:
     return (lambda X: 0.5 * np.square(X - x_star).sum(axis=1)), x_star
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_multiplying_the_objective_changes_nothing(factor: float) -> None:
     """Not bit for bit, for the rounding differs; but the iterates are the same to many digits."""
@@ -374,7 +372,6 @@ def test_multiplying_the_objective_changes_nothing(factor: float) -> None:
     np.testing.assert_allclose(scaled.x, plain.x, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_rescaling_x_changes_nothing(factor: float) -> None:
     f, x_star = quadratic()
@@ -387,7 +384,6 @@ def test_rescaling_x_changes_nothing(factor: float) -> None:
     np.testing.assert_allclose(scaled.x / factor, plain.x, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.no_cover
 def test_the_default_solves_a_sparse_quadratic_with_exact_zeros() -> None:
     f, x_star = quadratic()
     best = np.sign(x_star) * np.maximum(np.abs(x_star) - 0.02, 0)

@@ -153,7 +153,6 @@ def test_pnorm_does_not_overflow() -> None:
 VECTORS = hnp.arrays(np.float64, 12, elements=st.floats(-50, 50))
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("mirror", SEPARABLE, ids=str)
 @given(
     x=VECTORS, g=VECTORS, eta=st.floats(1e-2, 1e3), l1=st.floats(0, 10), l2=st.floats(0, 10), seed=st.integers(0, 99)

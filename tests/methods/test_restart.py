@@ -212,7 +212,6 @@ def test_half_of_a_point_stays_in_the_box() -> None:
     assert sorted(set(whole._turned(attempts, start).current.x)) == [0.1, 0.5]
 
 
-@pytest.mark.no_cover
 def test_among_many_basins_a_better_one_is_found() -> None:
     """Sixty sines of forty coordinates: one descent ends in whatever basin it came upon first."""
     rng = np.random.default_rng(0)
@@ -256,7 +255,6 @@ def test_where_values_cannot_be_compared_there_is_one_descent(noisy: bool) -> No
     assert optimizer.state.memory.begun == 0
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_snapshot_at_any_turn_goes_on_bit_for_bit(dtype: Any) -> None:
     def fresh() -> zm.Optimizer:

@@ -54,7 +54,6 @@ def cliff(points: Any) -> Any:
     return np.maximum(points.sum(axis=1), -100 * points.sum(axis=1))
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("f", [kink, rough, cliff], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("start", [0.0, 0.3])
 def test_no_run_ends_above_where_it_began(f: Any, start: float) -> None:
@@ -85,7 +84,6 @@ def test_no_noisy_run_ends_clearly_above_where_it_began(f: Any) -> None:
         assert f(result.x[None])[0] + 0.05 * np.abs(result.x).sum() <= began + 2 * DOUBT * sd
 
 
-@pytest.mark.no_cover
 def test_a_kink_among_two_thousand_coordinates_is_solved() -> None:
     """Without surveys the same descent ends above the 1.19 it began with."""
 
@@ -100,7 +98,6 @@ def test_a_kink_among_two_thousand_coordinates_is_solved() -> None:
     assert alone.fun > 1.19
 
 
-@pytest.mark.no_cover
 def test_a_sparse_quadratic_of_ten_thousand_coordinates_ends_at_its_minimum() -> None:
     rng = np.random.default_rng(0)
     x_star = np.zeros(10_000)
@@ -311,7 +308,6 @@ def test_wrong_settings_are_refused(options: dict[str, Any], sentence: str) -> N
         replace(METHOD, **options)
 
 
-@pytest.mark.no_cover
 def test_a_step_astray_is_taken_back_at_once() -> None:
     """With no bound to stop it, an early step may go where f overflows."""
     rng = np.random.default_rng(100)

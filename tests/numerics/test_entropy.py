@@ -65,7 +65,6 @@ def strict() -> Any:
     return np.errstate(all="raise", under="ignore")
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_agrees_with_fifty_digits(d: int, dtype: type[Any]) -> None:
@@ -87,7 +86,6 @@ def test_agrees_with_fifty_digits(d: int, dtype: type[Any]) -> None:
     assert 0 < worst <= TOLERANCE[dtype]
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("box", BOXES, ids=str)
 def test_agrees_with_fifty_digits_in_every_box(box: tuple[float, float], dtype: type[Any]) -> None:
