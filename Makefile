@@ -33,8 +33,6 @@ PIP := $(PY) -m pip install -qq
 # The pin of torch is written once, in pyproject.toml.
 TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 
-# The floor under the branch coverage of the core (pyproject.toml says which files are traced).
-COVERAGE_FLOOR := 97
 # One more than the cores: many tests wait for a child process.
 WORKERS ?= 3
 
@@ -66,7 +64,7 @@ unit: export OMP_NUM_THREADS := 1
 unit: $(FULL) $(KSERVE)
 	@$(PY) -m tests.support.chromium
 	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --cov --cov-report=
-	$(PY) -m coverage report --fail-under=$(COVERAGE_FLOOR)
+	$(PY) -m tests.support.coverage_rooms
 
 bench: $(FULL)
 	@for benchmark in benchmarks/[a-z]*.py; do \
