@@ -1,6 +1,7 @@
 # Everything a person or the continuous integration runs. Needs python3 (3.11 or newer) and make, nothing else.
 #
 #   make demo    explain ten digits, from a fresh clone        make test    all that CI runs
+#   make check   lint, types, tests of the rooms that changed: under a minute, while you work
 #   make lint    ruff, format, import directions               make types   mypy --strict
 #   make bench   the benchmarks; QUICK=1: short ones           make docs    the site, strict, into site/
 #   make lock    compile requirements/*.txt anew               make clean   remove what was built
@@ -36,10 +37,13 @@ TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 # One more than the cores: many tests wait for a child process.
 WORKERS ?= 3
 
-.PHONY: help demo test lint types unit bench fuzz chaos docs lock clean
+# What `make check` compares with.
+SINCE ?= main
+
+.PHONY: help demo test check lint types unit bench fuzz chaos docs lock clean
 
 help:
-	@sed -n '3,7s/^# *//p' Makefile
+	@sed -n '3,8s/^# *//p' Makefile
 
 demo: $(BASE)
 	@$(PY) examples/demo.py
@@ -50,6 +54,15 @@ test: lint
 	$(MAKE) unit && tested=0 || tested=$$?; \
 	wait $$types && typed=0 || typed=$$?; \
 	cat "$$said"; rm -f "$$said"; exit $$((tested || typed))
+
+# The tests of what differs from SINCE, committed or not. All of mypy: with its cache it takes seconds. Left to
+# `make test`: the model server, which has an environment of its own.
+check: export OMP_NUM_THREADS := 1
+check: lint types
+	@tests=$$($(PY) -m tests.support.changed_rooms $(SINCE)); \
+	if [ -z "$$tests" ]; then echo "no room differs from $(SINCE): no tests to run"; exit 0; fi; \
+	echo "testing" $$tests; \
+	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/classifiers/test_kserve.py $$tests
 
 lint: $(FULL)
 	$(PY) -m ruff check

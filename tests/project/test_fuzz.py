@@ -1,6 +1,6 @@
 """The public functions, called with anything: a result, or an error of ours with a sentence; never a non-finite x.
 
-ZOMIRROR_FUZZ=10000 pytest tests/project/test_fuzz.py makes so many calls in all (make fuzz); by default there are fewer.
+ZOMIRROR_FUZZ=10000 pytest tests/project/test_fuzz.py makes 10,000 calls in all (make fuzz); by default there are fewer.
 """
 
 from __future__ import annotations
