@@ -36,7 +36,7 @@ FLOORS = {
     "report": 98,
     "runs": 96,
 }
-"""In per cent: the least of several runs, rounded down, 98 at most. Child processes are not traced (cli, parallel)."""
+"""In per cent: the least of two runs, rounded down, 98 at most. Child processes are not traced (cli, parallel)."""
 
 
 @dataclass(frozen=True, slots=True)
