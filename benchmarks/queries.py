@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 import zomirror as zm
 from zomirror import datasets, models
-from zomirror.contrast.loss import Hinge, Loss, Softplus, change_margin, keep_margin
+from zomirror.contrast.loss import Hinge, MarginLoss, Softplus, change_margin, keep_margin
 from zomirror.paper.outcome import steps
 from zomirror.paper.settings import ADAPTIVE, ITERATIONS, QUERIES, RECOMMENDED
 from zomirror.paper.store import read_study
@@ -45,7 +45,7 @@ PICTURE = ROOT / "docs" / "images" / "queries.png"
 BUDGET = 40_201
 CASES = [("MNIST", kind, loss) for kind in ("PN", "PP") for loss in ("hinge", "softplus")]
 CASES += [("CIFAR-10", kind, "hinge") for kind in ("PN", "PP")]
-LOSSES: dict[str, Callable[[], Loss]] = {"hinge": Hinge, "softplus": Softplus}
+LOSSES: dict[str, Callable[[], MarginLoss]] = {"hinge": Hinge, "softplus": Softplus}
 Array = NDArray[Any]
 
 
@@ -97,7 +97,7 @@ class Timed:
 
 
 def problem(
-    model: Any, x0: Array, kind: str, loss: Loss
+    model: Any, x0: Array, kind: str, loss: MarginLoss
 ) -> tuple[Callable[[Array], Array], Array, tuple[Array, Array]]:
     """f, the start and the bounds of the paper."""
     shape = (-1, 1, 28, 28)

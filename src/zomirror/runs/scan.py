@@ -113,7 +113,7 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = Fals
     if moving:
         return Scan(run_id, tally, end, size, 0, records, asides, seen, same_machine)
     if torn_head and same_machine:  # a kill may cut a payload, never a head: this was once an intact record
-        raise _damage(what, end, "the record there fails its checksum")
+        raise _damage(what, end, "the record there is not intact")
     dropped = _check_tail(fd, what, end, size, ceiling=None if same_machine else tally.ceiling)
     return Scan(run_id, tally, end, size, dropped, records, asides, seen, same_machine)
 
@@ -121,7 +121,7 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = Fals
 def _check_file_header(first: bytes, what: str) -> tuple[bytes, int]:
     header = read_file_header(first) if len(first) == UNIT else None
     if header is None:
-        raise _damage(what, 0, "the file header is missing or incomplete")
+        raise _damage(what, 0, "the file header is missing or not intact")
     run_id, version, crc = header
     if version != FORMAT:
         raise RunError(
@@ -174,7 +174,7 @@ def _check_tail(fd: int, what: str, end: int, size: int, *, ceiling: int | None)
             proof |= bool(((heads["kind"] == Kind.START) & (sent > (ceiling or 0))).any())
     proof |= reserves > (last == Kind.RESERVE)
     if records and (ceiling is None or proof):
-        raise _damage(what, end, f"the record there fails its checksum, and {records:,} more follow it")
+        raise _damage(what, end, f"the record there is not intact, and {records:,} more follow it")
     return dropped
 
 
