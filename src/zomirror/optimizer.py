@@ -17,7 +17,7 @@ from zomirror.engine.ledger import JournalLedger, Ledger
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
 from zomirror.methods.descent import BestPoint, Keeper, Method, Retreating, State
 from zomirror.methods.presets import recommended
-from zomirror.methods.query import Query, Segment
+from zomirror.methods.query import MAX_BLOCK_ROWS, Query, Segment
 from zomirror.numerics.arrays import Array, Values, finite
 from zomirror.numerics.random import fingerprint, key_of, uniform
 from zomirror.problem import Box, ElasticNet, Problem
@@ -99,6 +99,11 @@ class Optimizer:
         if options.get("rng", 0) is None:
             options["rng"] = stored_seed(run_dir)
         optimizer = cls(x0, **options)
+        if len(optimizer.query) > MAX_BLOCK_ROWS:
+            raise ArgumentError(
+                f"expected batches of at most {MAX_BLOCK_ROWS:,} rows in a run directory, got "
+                f"{len(optimizer.query):,}: use a smaller batch_size"
+            )
         run = optimizer.open_run(run_dir, {"task": "ask and tell"}, max_sent)
         ledger = JournalLedger()
         ledger.attach(run)

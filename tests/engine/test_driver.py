@@ -379,3 +379,14 @@ def test_an_exception_that_cannot_speak_is_told_all_the_same() -> None:
 
     with pytest.raises(zm.errors.OracleError, match=r"raised Mute: \(its message cannot be read: ValueError\)"):
         Oracle(fun)(query())
+
+
+def test_an_error_in_one_search_loses_no_answer_of_the_others() -> None:
+    def breaking() -> Search[list[Any]]:
+        yield Request(query(m=4), checked_values)
+        raise ZeroDivisionError
+
+    jobs = [Job(breaking()), Job(asking([query(m=4), query(m=4, t=1)], []))]
+    with pytest.raises(ZeroDivisionError):
+        drive_many(jobs, BlackBox(sphere_function), lockstep=2)
+    assert [job.ledger.used for job in jobs] == [5, 5], "what was answered is recorded"

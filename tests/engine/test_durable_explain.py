@@ -444,7 +444,8 @@ def test_ten_thousand_inputs_do_not_need_ten_thousand_files_open(path: Path) -> 
         real(*args)
 
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    real = engine.answer
+    from zomirror.engine.joint_batch import answer as real
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "answer", counting)
         explain_many(lockstep=1, run_dir=path)
@@ -465,3 +466,32 @@ def test_an_explanation_of_an_earlier_revision_of_its_method_is_not_gone_on_with
     assert never.rows == 0
     monkeypatch.undo()
     assert bits(explain(run_dir=path, max_sent=1_000)) == undisturbed()
+
+
+def test_many_results_survive_a_group_directory_that_vanishes(path: Path) -> None:
+    """F33."""
+
+    def vanishing(batch: Any) -> Any:
+        shutil.rmtree(path, ignore_errors=True)
+        return Model()(batch)
+
+    assert len(explain_many(vanishing, run_dir=path)) == len(MANY)
+
+
+@pytest.mark.parametrize(
+    ("names", "says"), [(["a"] * 5, "different names"), (["lock", "a", "b", "c", "d"], "lock"), (["a", "b"], "got 2")]
+)
+def test_names_of_runs_are_checked_before_anything_is_asked(path: Path, names: list[str], says: str) -> None:
+    never = Model()
+    with pytest.raises(zm.errors.ArgumentError, match=says):
+        explain_many(never, run_dir=path, names=names)
+    assert never.rows == 0
+
+
+def test_a_cap_that_ends_a_search_early_says_so_and_the_run_goes_on_later(path: Path) -> None:
+    hopeless = {"target": 1, "label": 0, "fixed": range(11)}
+    one = explain(run_dir=path, budget=500, max_sent=120, **hopeless)
+    if not one.valid:
+        assert one.status is zm.Status.MAX_SENT
+        assert "max_sent" in one.message
+        assert inspect(path).state == "interrupted"

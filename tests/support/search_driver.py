@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Goal
-from zomirror.contrast.options import Wanted
+from zomirror.contrast.options import Options
 from zomirror.contrast.progress import Callback, Progress
 from zomirror.contrast.search.local_refinement import Pull
 from zomirror.problem import Box, ElasticNet
@@ -64,10 +64,9 @@ def conduct(search: Generator[Any, Any, T], model: Model) -> tuple[T, int]:
     try:
         request = next(search)
         while True:
-            points, setting = request.query.points(), request.setting
-            assert points.shape == (len(request.query), setting.d)
+            points = request.query.points()
             rows += len(points)
-            request = search.send(request.keep(model(setting.to_input(points))))
+            request = search.send(request.keep(model(request.inputs(points)), len(points)))
     except StopIteration as stop:
         end: T = stop.value
         return end, rows
@@ -77,13 +76,14 @@ def progress_of(
     x0: Any, *, seed: int = 0, radius: float | None = None, callback: Callback | None = None, **options: Any
 ) -> Progress:
     """A search for the explanation of x0 that has not begun; the options are those of explain()."""
-    wanted = Wanted(**options)
-    return Progress(wanted.setting(read_only(x0, np.asarray(x0).dtype)), wanted.aim(seed, radius), callback)
+    asked = Options.of("explain", options)
+    place = asked.features.place(read_only(x0, np.asarray(x0).dtype), asked.kind)
+    return Progress(place, asked, seed, radius, callback)
 
 
 def labelled(progress: Progress, model: Model) -> Progress:
     """The same with the class of x0 known, as every stage after the first finds it."""
-    x0 = progress.setting.x0[None]
+    x0 = progress.place.x0[None]
     progress.scores = np.asarray(model(x0)[0], np.float64)
     progress.label = int(np.argmax(progress.scores))
     progress.used = 1

@@ -17,7 +17,7 @@ from zomirror.errors import ArgumentError
 
 if TYPE_CHECKING:
     from zomirror.paper.reference import Compared
-    from zomirror.paper.runner import Work
+    from zomirror.paper.runner import Finished
     from zomirror.paper.studies import Report
 
 
@@ -69,7 +69,7 @@ def reproduce(
     if study is None:
         raise ArgumentError(f"expected a study: {', '.join(studies.STUDIES)}; zomirror reproduce --list describes them")
     if study == "report":
-        _tell(studies.report(out, iterations=iterations), runner.Work(0, 0, 0), json=json)
+        _tell(studies.report(out, iterations=iterations), runner.Finished(0, 0, 0), json=json)
         return
     if study == "check":
         if path is None:
@@ -141,7 +141,7 @@ def _bar(what: str, *, show: bool) -> Iterator[Callable[[int, int], None]]:
         yield tell
 
 
-def _tell(report: Report, work: Work, *, json: bool) -> None:
+def _tell(report: Report, work: Finished, *, json: bool) -> None:
     if json:
         say_json(
             {
@@ -167,7 +167,7 @@ def _tell(report: Report, work: Work, *, json: bool) -> None:
     say(f"page: {report.page}; figures and numbers are in the same directory")
 
 
-def _tell_check(rows: list[Compared], work: Work, *, json: bool) -> None:
+def _tell_check(rows: list[Compared], work: Finished, *, json: bool) -> None:
     if json:
         say_json(
             [

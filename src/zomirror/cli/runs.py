@@ -17,6 +17,7 @@ from zomirror.cli.show import say, say_json, table, warn
 from zomirror.engine.interrupt import stop_on_signal
 from zomirror.errors import ArgumentError, DataError, RunError
 from zomirror.runs.configuration import COMMAND
+from zomirror.runs.folder import check_path
 
 if TYPE_CHECKING:
     from zomirror.runs import RunInfo
@@ -31,10 +32,13 @@ def write_command(run_dir: Path | None, words: Sequence[str]) -> None:
     """Store the command in its run directory, which is created if needed."""
     if run_dir is None:
         return
+    run_dir = check_path(run_dir)
+    if (run_dir / COMMAND).exists():
+        return  # the one that began the run; this one may yet be refused
     run_dir.mkdir(parents=True, exist_ok=True)
     temporary = run_dir / f".{COMMAND}.tmp"  # a command killed here leaves it behind
     foreign = sorted(path.name for path in run_dir.iterdir() if path != temporary)
-    if foreign and not (run_dir / COMMAND).exists():
+    if foreign:
         raise RunError(
             f"directory {str(run_dir)!r} holds other files ({', '.join(foreign[:3])}): use an empty --run-dir"
         )

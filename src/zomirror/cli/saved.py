@@ -56,6 +56,12 @@ class Saved:
         self.files.append(path)
 
 
+def run_name(i: int, name: str) -> str:
+    """The name of input i as that of its run: of ASCII letters, unique, and no file of a run directory."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+    return name if plain == name and re.match(r"[A-Za-z0-9]", name) and name != "lock" else f"{i}-{plain.strip('._-')}"
+
+
 def file_name(name: str) -> str:
     """The input's name as a file name: letters, digits, dot and hyphen."""
     plain = re.sub(r"\.(?:png|jpe?g|npy|csv)\b", "", name, flags=re.IGNORECASE)

@@ -16,7 +16,7 @@ from zomirror.cli.arguments import SearchOptions, cap_of, numbers, pair, repeate
 from zomirror.cli.inputs import Input, model_and_inputs, read_inputs
 from zomirror.cli.model import LoadedModel, load_model
 from zomirror.cli.runs import stoppable, write_command
-from zomirror.cli.saved import Saved
+from zomirror.cli.saved import Saved, run_name
 from zomirror.cli.show import say, say_json, warn
 from zomirror.errors import ArgumentError, OracleError
 from zomirror.result import Status
@@ -153,7 +153,7 @@ class SearchCommand:
                 progress=False if self.typed.json or self.typed.quiet else None,
                 callback=finished,
                 run_dir=None if run_dir is None else run_dir / folder,
-                names=[names[i] for i in some],
+                names=None if run_dir is None else [run_name(i, names[i]) for i in some],
                 **given,
             )
 

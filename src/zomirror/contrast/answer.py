@@ -46,7 +46,7 @@ def answer(progress: Progress, ended: Found, ledger: Ledger) -> Explanation:
 
 
 _FAULTS = (Status.ERROR, Status.NONFINITE)
-_AS_IT_IS = (*_FAULTS, Status.INTERRUPTED)
+_AS_IT_IS = (*_FAULTS, Status.INTERRUPTED, Status.MAX_SENT)
 
 
 def _compact(scale: Array | float, shape: tuple[int, ...]) -> Array:
@@ -60,8 +60,8 @@ def _message(ended: Found, options: Options) -> str:
         return f"{ended.status.value}; {ended.note}" if ended.note else ended.status.value
     if ended.status in _FAULTS:
         return ended.note
-    if ended.status is Status.INTERRUPTED:
-        return f"{ended.status.value}; nothing valid has been found yet"
+    if ended.status in (Status.INTERRUPTED, Status.MAX_SENT):
+        return f"{ended.note or ended.status.value}; nothing valid has been found yet"
     tries = ["a larger budget", "smaller l1 and l2", "another seed"]
     if options.kind == "PN":
         tries += [] if options.features.signed else ["signed=True"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from pathlib import Path
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -19,15 +18,17 @@ from zomirror.contrast.options import ATTACK_FIXES, KNOWN, Options
 from zomirror.contrast.progress import Callback
 from zomirror.engine.durable import PathLike, stored_seed
 from zomirror.engine.retry import Retry, attempts_of
-from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
+from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError, RunError
 from zomirror.features.vector import Vector
 from zomirror.methods.descent import Method
 from zomirror.parallel import Workers
-from zomirror.runs.folder import check_name
+from zomirror.runs.folder import check_name, check_path
 from zomirror.runs.group import RunGroup
 
 UNSET: Any = object()
 """The default of keywords that are a short form of Vector: it was not given."""
+RESERVED = frozenset(("config.json", "arrays.npz", "result.json", "result.npz", "command.json", "lock"))
+"""Files of a group, which no run in it may be called."""
 DOING = {"explain": "explaining", "attack": "attacking"}
 """What the progress bar says."""
 
@@ -317,7 +318,7 @@ def _find_one(
     options = _options(task, given)
     cap = None if max_sent is None else positive_integer("max_sent", max_sent)
     place, attempts, seed = options.features.place(x0, options.kind), attempts_of(on_error), _seed(rng, run_dir)
-    where = None if run_dir is None else Path(run_dir)
+    where = None if run_dir is None else check_path(run_dir)
     found = InputCase(place, options, seed, as_classifier(model), attempts, cap, where)(callback)
     if isinstance(found, Failed):
         raise found.error
@@ -357,10 +358,12 @@ def _find_many(
     seed, seeds = _seeds(rng, run_dir, len(places))
     classifier, attempts = as_classifier(model), attempts_of(on_error)
     plan = None if workers is None else Workers.of(workers)
-    folder = None if run_dir is None else Path(run_dir).absolute()
+    folder = None if run_dir is None else check_path(run_dir)
     titles = [f"{i:06}" for i in range(len(places))] if names is None else [check_name(name) for name in names]
-    if len(set(titles)) != len(places):
-        raise ArgumentError(f"expected {len(places)} different names, got {len(set(titles))}")
+    if not len(titles) == len(set(titles)) == len(places):
+        raise ArgumentError(f"expected {len(places)} different names, got {len(titles)}, {len(set(titles))} different")
+    if taken := RESERVED.intersection(titles):
+        raise ArgumentError(f"expected names other than the files of a run directory, got {', '.join(sorted(taken))}")
     cases = [
         InputCase(place, options, seed_i, classifier, attempts, cap, None if folder is None else folder / titles[i])
         for i, (place, seed_i) in enumerate(zip(places, seeds, strict=True))
@@ -388,7 +391,8 @@ def _find_many(
         else:
             outcomes = find_spread(cases, plan, done=done, durable=run_dir is not None)
         if opened is not None and all(is_final(outcome) for outcome in outcomes):
-            opened.finish({"members": len(cases)})
+            with suppress(RunError, OSError):  # it only marks the group as finished; the answers are worth more
+                opened.finish({"members": len(cases)})
     failures = [one for one in outcomes if isinstance(one, Failed)]
     if len(failures) == len(outcomes) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
         raise failures[0].error  # an argument that is wrong for every input, so no result is lost

@@ -67,7 +67,7 @@ class Meter:
             [*reached, f"{self.used:,}/{self.budget:,}", left],
             [*reached, f"{self.used:,}/{self.budget:,}"],
             [*reached[-1:], f"{self.used:,}/{self.budget:,}"],
-            [f"{self.used / self.budget:.0%}"],
+            [f"{self.used / max(1, self.budget):.0%}"],
         ]
         return [", ".join(filter(None, parts)) for parts in some]
 

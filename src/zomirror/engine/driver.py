@@ -8,6 +8,7 @@ does not depend on the searches that share its batches.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import TypeVar
 
 from zomirror.engine.black_box import BlackBox
@@ -56,6 +57,7 @@ def drive_many(
                 active.remove(i)
                 done(i, jobs[i].outcome)  # type: ignore[arg-type]
     finally:
-        for job in jobs:
-            job.search.close()  # closes a run directory that it holds open
+        with ExitStack() as closing:
+            for job in jobs:
+                closing.callback(job.search.close)  # closes a run directory that it holds open
     return [job.outcome for job in jobs]  # type: ignore[misc]

@@ -66,8 +66,10 @@ def _ask_together(jobs: list[Job[Any]], box: BlackBox) -> bool:
         kept = [job.waiting.keep(part, count) for job, part, count in zip(jobs, parts, rows, strict=True)]
     except Exception:  # noqa: BLE001  whatever a model raises, the others go on
         return False
+    # All answers are recorded before any search goes on: an error in one of them must not lose those of the others.
     for job, values in zip(jobs, kept, strict=True):
         job.ledger.record(values, job.points)
+    for job, values in zip(jobs, kept, strict=True):
         job.send(values)
     return True
 

@@ -57,9 +57,6 @@ class Finished:
     """The signal that ended it early."""
 
 
-Work = Finished  # the name under which cli/reproduce.py still imports it
-
-
 def run_together(jobs: Sequence[RunJob]) -> list[RunOutcome | None]:
     """Run tasks of one model to their ends, its batches shared; None for those that a signal stopped."""
     stores = [Store(job.folder) for job in jobs]

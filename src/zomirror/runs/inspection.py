@@ -85,7 +85,7 @@ def _members(folder: Folder, depth: int) -> list[RunInfo]:
         except (RunError, ArgumentError):
             continue
         try:
-            if child.kind(configs.NAME) is not None or (child.kind(configs.COMMAND) is not None and depth):
+            if child.kind(configs.NAME) is not None or (child.kind(configs.COMMAND) is not None and depth > 1):
                 found.append(_describe(child, depth - 1))
         finally:
             child.close()

@@ -152,7 +152,7 @@ class Journal:
             width = array.shape[1] if array.ndim == 2 else 0
             if width > MOST_NUMBERS or (array.ndim == 2 and not width):
                 raise RunError(f"expected rows of 1 to {MOST_NUMBERS:,} numbers, got {width:,}")
-            self._width, most = width, rows_of_a_record(width)
+            self._width, most = max(self._width, width), rows_of_a_record(width)
             for start in range(0, len(array), most):
                 part = array[start : start + most]
                 kind, position = Kind.VALUES, self._tally.position + len(part)

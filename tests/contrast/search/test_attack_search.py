@@ -37,10 +37,10 @@ def test_it_keeps_to_its_budget_and_tells_the_truth(name: str, case: str, budget
     x0, options = INPUTS[name], OPTIONS[case]
     model = Curved.draw(x0.size, seed=1)
     found, rows, progress = attacked(model, x0, budget=budget, **options)
-    assert rows == found.nfev <= budget
-    setting, best = progress.setting, found.best
+    assert rows == progress.used <= budget
+    setting, best = progress.place, found.best
     assert ((best.w >= setting.box.lower) & (best.w <= setting.box.upper)).all()
-    scores = model(setting.to_input(best.w[None]))
+    scores = model(setting.inputs(best.w[None]))
     np.testing.assert_array_equal(found.scores_after, scores[0])
     margin = float(progress.margins(scores)[0])
     assert best.valid is (margin < -options.get("kappa", 0.0)), "adversarial means beyond the boundary by kappa"

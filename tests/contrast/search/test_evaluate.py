@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.contrast_models import Affine
 from tests.support.search_driver import Rows, conduct, labelled, progress_of
-from zomirror.contrast.progress import Progress, Stopped
+from zomirror.contrast.progress import CallbackStop, Progress
 from zomirror.contrast.search.evaluate import ask_margins, ask_scores, driven
 
 MODEL = Affine.draw(6, 3, seed=2)
@@ -22,7 +22,7 @@ def under_way(**options: Any) -> Progress:
 
 
 def inside(progress: Progress, count: int, seed: int = 0) -> list[Rows]:
-    box = progress.setting.box
+    box = progress.place.box
     return list(np.random.default_rng(seed).uniform(box.lower, box.upper, (count, 6)))
 
 
@@ -41,7 +41,7 @@ def test_margins_are_those_of_the_scores(options: dict[str, Any]) -> None:
     progress = labelled(progress_of(X0, **({"signed": True} | options)), MODEL)
     points = inside(progress, 5)
     margins, rows = conduct(ask_margins(progress, points), MODEL)
-    np.testing.assert_array_equal(margins, progress.margins(MODEL(progress.setting.to_input(np.array(points)))))
+    np.testing.assert_array_equal(margins, progress.margins(MODEL(progress.place.inputs(np.array(points)))))
     assert margins.shape == (rows,) == (5,)
     assert progress.used == 1 + 5
 
@@ -96,7 +96,7 @@ def test_a_callback_that_stops_ends_it_and_what_was_seen_is_kept() -> None:
         raise StopIteration
 
     progress = under_way(callback=stop)
-    with pytest.raises(Stopped):
+    with pytest.raises(CallbackStop):
         conduct(driven(progress, batches(progress, (3, 3)), ask_scores), MODEL)
     assert shown == [4]
     assert progress.used == 4

@@ -12,7 +12,7 @@ from tests.support.contrast_models import Affine, Counted, Curved, label_of
 from tests.support.search_driver import Rows, conduct, progress_of
 from zomirror.contrast.candidate import Candidate
 from zomirror.contrast.progress import Found, Progress
-from zomirror.contrast.search.explain_search import chosen, search
+from zomirror.contrast.search.explain_search import search
 from zomirror.errors import ArgumentError
 from zomirror.result import Status
 
@@ -46,12 +46,12 @@ def searched(model: Any = MODEL, x0: Any = X0, **options: Any) -> tuple[Found, i
 )
 def test_it_keeps_to_its_budget_and_tells_the_truth(case: str, model: Any, budget: int) -> None:
     found, rows, progress = searched(model, **OPTIONS[case], budget=budget)
-    assert rows == found.nfev == progress.used <= budget
-    setting, best = progress.setting, found.best
+    assert rows == progress.used <= budget
+    setting, best = progress.place, found.best
     assert ((best.w >= setting.box.lower) & (best.w <= setting.box.upper)).all()
     assert found.label == label_of(model, X0)
     np.testing.assert_array_equal(found.scores_before, model(X0[None])[0])
-    scores = model(setting.to_input(best.w[None]))
+    scores = model(setting.inputs(best.w[None]))
     np.testing.assert_array_equal(found.scores_after, scores[0])
     again = progress.goal.candidate(best.w, float(progress.margins(scores)[0]))
     assert again.valid is best.valid
@@ -126,24 +126,24 @@ def test_a_callback_ends_it_and_the_best_is_asked_once_more() -> None:
         if glimpse.nfev > 100:
             raise StopIteration
 
-    found, rows, _ = searched(signed=True, budget=900, callback=stop)
+    found, rows, progress = searched(signed=True, budget=900, callback=stop)
     assert found.status is Status.CALLBACK
-    assert rows == found.nfev < 900
+    assert rows == progress.used < 900
     np.testing.assert_array_equal(found.scores_after, MODEL(X0 + found.best.w[None])[0])
 
 
 def test_of_several_levels_the_sparsest_valid_end_is_chosen() -> None:
     progress = progress_of(X0, signed=True)
-    assert not chosen(progress).valid
-    assert not chosen(progress).w.any()
+    assert not progress.chosen.valid
+    assert not progress.chosen.w.any()
     dense, sparse = Candidate(np.ones(D), -1.0, 0.5, valid=True), Candidate(np.eye(D)[0], -1.0, 0.9, valid=True)
     invalid = Candidate(np.zeros(D), 1.0, 0.0, valid=False)
     progress.best = dense
-    assert chosen(progress) is dense
+    assert progress.chosen is dense
     progress.ends = [dense, invalid, sparse]
-    assert chosen(progress) is sparse
+    assert progress.chosen is sparse
     progress.ends = [invalid]
-    assert chosen(progress) is dense
+    assert progress.chosen is dense
 
 
 def test_more_levels_are_not_denser() -> None:
@@ -158,6 +158,6 @@ def test_scores_that_become_nan_later_end_it_with_what_was_found() -> None:
         return np.where(np.abs(batch - X0).max(axis=1, keepdims=True) < 1e-9, MODEL(batch), np.nan)
 
     for options in ({}, {"search": 2}):
-        found, rows, _ = searched(broken, signed=True, budget=300, **options)
+        found, rows, progress = searched(broken, signed=True, budget=300, **options)
         assert found.status is Status.NONFINITE
-        assert rows == found.nfev <= 300
+        assert rows == progress.used <= 300

@@ -27,15 +27,15 @@ def under_way(model: Any = CURVED, **options: Any) -> Progress:
 
 def seen(progress: Progress, model: Any, w: Any) -> Candidate:
     """The candidate at w, as a descent would have met it."""
-    w = progress.setting.box.project(np.array(w, dtype=np.float64))
+    w = progress.place.box.project(np.array(w, dtype=np.float64))
     w.flags.writeable = False
-    return progress.consider(w, float(progress.margins(model(progress.setting.to_input(w[None])))[0]))
+    return progress.consider(w, float(progress.margins(model(progress.place.inputs(w[None])))[0]))
 
 
 def starts(progress: Progress, model: Any) -> list[Candidate]:
     """Two points of which at least one is valid."""
     random = np.random.default_rng(1)
-    box = progress.setting.box
+    box = progress.place.box
     found = [seen(progress, model, w) for w in random.uniform(box.lower, box.upper, (40, D))]
     valid = [one for one in found if one.valid]
     assert valid

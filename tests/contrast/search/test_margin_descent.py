@@ -35,7 +35,7 @@ def under_way(model: Any = MODEL, **options: Any) -> Progress:
 @pytest.mark.parametrize("allowed", [0, 1, 15, 40, 300])
 def test_it_keeps_to_its_queries(case: str, allowed: int) -> None:
     progress = under_way(**OPTIONS[case])
-    course = Course(progress, progress.setting.start)
+    course = Course(progress, progress.place.start)
     status, rows = conduct(course.run(allowed), MODEL)
     assert rows == progress.used - 1 <= allowed
     assert status in (Status.BUDGET, Status.STALLED)
@@ -44,15 +44,15 @@ def test_it_keeps_to_its_queries(case: str, allowed: int) -> None:
 @pytest.mark.parametrize("case", OPTIONS)
 def test_its_best_is_the_best_iterate_and_is_inside_the_box(case: str) -> None:
     progress = under_way(**OPTIONS[case])
-    start = progress.setting.start
+    start = progress.place.start
     start.flags.writeable = False
     course = Course(progress, start)
     conduct(course.run(400), MODEL)
     assert course.best is not None
     assert course.valid is course.best.valid
-    w, box = course.best.w, progress.setting.box
+    w, box = course.best.w, progress.place.box
     assert ((w >= box.lower) & (w <= box.upper)).all()
-    margin = float(progress.margins(MODEL(progress.setting.to_input(w[None])))[0])
+    margin = float(progress.margins(MODEL(progress.place.inputs(w[None])))[0])
     assert progress.goal.candidate(w, margin).fun == pytest.approx(course.best.fun, rel=1e-12)
     history = progress.history()
     valid = history.f == 0  # the hinge of a negative margin, as kappa = 0
@@ -64,7 +64,7 @@ def test_its_best_is_the_best_iterate_and_is_inside_the_box(case: str) -> None:
 def test_a_best_that_is_given_is_never_lost() -> None:
     progress = under_way(signed=True)
     given = progress.goal.candidate(np.zeros(D), -1.0)
-    course = Course(progress, progress.setting.start, given)
+    course = Course(progress, progress.place.start, given)
     conduct(course.run(200), MODEL)
     assert course.best is given, "nothing is less than F = 0 at no change"
 
@@ -74,7 +74,7 @@ def test_while_nothing_is_valid_it_may_be_given_less() -> None:
         return np.column_stack([np.full(len(batch), 5.0), batch.sum(axis=1) / D])
 
     progress = under_way(never, signed=True)
-    status, rows = conduct(Course(progress, progress.setting.start).run(400, 100), never)
+    status, rows = conduct(Course(progress, progress.place.start).run(400, 100), never)
     assert status is Status.BUDGET
     assert rows <= 100
 
@@ -85,7 +85,7 @@ def test_run_twice_is_run_once(method: Any) -> None:
     histories = []
     for parts in ([400], [100, 100, 200]):
         progress = under_way(signed=True, method=method)
-        course = Course(progress, progress.setting.start)
+        course = Course(progress, progress.place.start)
         for part in parts:
             conduct(course.run(part), MODEL)
         histories.append(progress.history().fun.tolist())
@@ -101,16 +101,14 @@ def test_where_it_no_longer_falls_it_is_stalled() -> None:
         return np.column_stack([np.zeros(len(batch)), np.ones(len(batch))])
 
     progress = progress_of(X0, signed=True, budget=2_000, l1=0.0, l2=0.0, kappa=1.0, label=0)
-    status, rows = conduct(Course(progress, progress.setting.start).run(2_000), always)
+    status, rows = conduct(Course(progress, progress.place.start).run(2_000), always)
     assert status is Status.STALLED
     assert rows < 1_000
 
 
 def test_scores_that_are_not_finite_end_it_with_a_word() -> None:
     progress = under_way(signed=True)
-    status, _ = conduct(
-        Course(progress, progress.setting.start).run(300), lambda batch: np.full((len(batch), 3), np.nan)
-    )
+    status, _ = conduct(Course(progress, progress.place.start).run(300), lambda batch: np.full((len(batch), 3), np.nan))
     assert status is Status.NONFINITE
     assert progress.note
 
@@ -120,7 +118,7 @@ def test_weaker_penalties_lead_further_beyond_the_boundary() -> None:
     margins = []
     for factor, beyond in ((1.0, 0.0), (0.1, 0.5)):
         progress = under_way(model, signed=True)
-        course = Course(progress, progress.setting.start, factor=factor, beyond=beyond)
+        course = Course(progress, progress.place.start, factor=factor, beyond=beyond)
         conduct(course.run(900), model)
         margins.append(progress.history().f[-1])
     assert margins[1] <= margins[0] + 1e-9

@@ -27,10 +27,10 @@ def test_a_negative_begins_at_parts_of_the_way_to_the_start_of_the_paper() -> No
     progress = under_way(signed=False)
     starts = starts_of(progress)
     assert len(starts) > 1
-    centre = progress.setting.start
+    centre = progress.place.start
     for start in starts:
         assert start.dtype == centre.dtype
-        assert ((start >= progress.setting.box.lower) & (start <= progress.setting.box.upper)).all()
+        assert ((start >= progress.place.box.lower) & (start <= progress.place.box.upper)).all()
         part = start[0] / centre[0]
         assert 0 < part <= 1
         np.testing.assert_allclose(start, part * centre)
@@ -44,7 +44,7 @@ def test_a_negative_begins_at_parts_of_the_way_to_the_start_of_the_paper() -> No
 def test_a_positive_and_a_method_begin_where_the_paper_does(options: dict[str, Any]) -> None:
     progress = under_way(**options)
     [start] = starts_of(progress)
-    assert np.array_equal(start, progress.setting.start)
+    assert np.array_equal(start, progress.place.start)
 
 
 def test_few_queries_and_jumps_afford_one_start() -> None:
@@ -79,7 +79,7 @@ def test_starts_that_coincide_are_made_once() -> None:
     spent = []
     for count in (1, 4):
         progress = under_way()
-        conduct(from_each(progress, [progress.setting.start] * count, 1_900), MODEL)
+        conduct(from_each(progress, [progress.place.start] * count, 1_900), MODEL)
         spent.append(progress.used)
     assert spent[0] == spent[1]
 
