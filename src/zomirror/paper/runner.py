@@ -32,7 +32,7 @@ from zomirror.parallel import spread
 from zomirror.result import Result, Status
 
 MERGED = 200
-"""After so many runs the files of the studies are written; what is finished is on the disk before that."""
+"""The files of the studies are rewritten after each 200 runs; a finished run is on the disk before that."""
 Tell = Callable[[int, int], object]
 """Told how many of how many runs are finished."""
 
@@ -178,7 +178,7 @@ def run(
 
 
 def _side_by_side(tasks: Sequence[Task], most: int) -> Iterator[list[Task]]:
-    """At most so many tasks whose batches can be one: of one model, in one precision."""
+    """Lists of at most `most` tasks whose batches can be one: of one model, in one precision."""
     for _, alike in groupby(tasks, lambda task: (task.model, task.replayed)):
         waiting = list(alike)
         for start in range(0, len(waiting), most):
