@@ -256,37 +256,23 @@ def explain_many(
     )
 
 
-def attack_many(
-    model: Any,
-    X: Iterable[object],
-    *,
-    rng: object = 0,
-    lockstep: int = 8,
-    progress: bool | None = None,
-    callback: Callable[[int, Explanation], object] | None = None,
-    max_sent: int | None = None,
-    on_error: str | Retry = "raise",
-    run_dir: PathLike | None = None,
-    names: Sequence[str] | None = None,
-    workers: Any = None,
-    **options: Any,
-) -> list[Explanation]:
+def attack_many(model: Any, X: Iterable[object], **options: Any) -> list[Explanation]:
     """attack() for every input of X, several at a time in joint batches; one result each, in order.
 
     Parameters
     ----------
-    model, X, rng, lockstep, progress, callback, max_sent, on_error, run_dir, names, workers
+    model, X
         As for explain_many().
     **options
-        Those of attack().
+        `rng`, `lockstep`, `progress`, `callback`, `max_sent`, `on_error`, `run_dir`, `names` and `workers` as for
+        explain_many(), and the options of attack().
 
     Returns
     -------
     list of Explanation
     """
-    return _find_many(
-        "attack", model, X, options, rng, lockstep, progress, callback, max_sent, on_error, run_dir, names, workers
-    )
+    how = {name: options.pop(name, default) for name, default in (explain_many.__kwdefaults__ or {}).items()}
+    return _find_many("attack", model, X, options, **how)
 
 
 def _options(task: str, given: dict[str, Any]) -> Options:
