@@ -116,7 +116,7 @@ def test_a_baseline_of_the_same_class_is_said() -> None:
     assert "choose another baseline" in found.note
     surer = Affine(np.array([np.ones(D), np.zeros(D)]), np.array([1.0, 0.0]))
     found, _, progress = searched(surer, kind="PP", budget=600)
-    assert "what makes the model surer" in found.note
+    assert "this explains what raises the margin" in found.note
     assert found.best.valid
     assert found.best.margin < -progress.goal.floor < -1.0
 
