@@ -35,7 +35,7 @@ def test_the_keywords_of_explain_are_a_short_form_of_vector() -> None:
         (zm.explain, {"search": None}, "search to be an integer"),
         (zm.explain, {"kappa": "1"}, "kappa to be a number"),
     ],
-    ids=str,
+    ids=["both", "text", "one-sided attack", "names", "array as flag", "none", "text as number"],
 )
 def test_wrong_options_are_refused_before_the_first_query(call: Any, given: dict[str, Any], says: str) -> None:
     def never(batch: Any) -> Any:
