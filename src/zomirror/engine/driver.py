@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from typing import TypeVar
 
 from zomirror.engine.black_box import BlackBox
-from zomirror.engine.joint_batch import answer
+from zomirror.engine.joint_batch import answer, ask_alone
 from zomirror.engine.request import Interrupted, Job
 
 T = TypeVar("T")
@@ -20,7 +20,16 @@ T = TypeVar("T")
 
 def drive(job: Job[T], box: BlackBox, *, stop: Callable[[], bool] = lambda: False) -> T:
     """Run one search to its end; once `stop()` is true, Interrupted is thrown into it."""
-    return drive_many([job], box, stop=stop)[0]
+    try:
+        job.start()
+        while job.request is not None:
+            if stop():
+                job.throw(Interrupted())
+            else:
+                ask_alone(job, box)
+    finally:
+        job.search.close()  # closes a run directory that it holds open
+    return job.outcome  # type: ignore[return-value]
 
 
 def drive_many(

@@ -25,7 +25,7 @@ def answer(jobs: list[Job[Any]], box: BlackBox) -> None:
             asked = able if len(able) > 1 and _ask_together(able, box) else []
             jobs = [job for job in jobs if job not in recalled and job not in asked]
     for job in jobs:
-        _ask_alone(job, box)
+        ask_alone(job, box)
 
 
 def _is_joinable(query: Query) -> bool:
@@ -74,7 +74,7 @@ def _ask_together(jobs: list[Job[Any]], box: BlackBox) -> bool:
     return True
 
 
-def _ask_alone(job: Job[Any], box: BlackBox) -> None:
+def ask_alone(job: Job[Any], box: BlackBox) -> None:
     """The answer to one job, block by block; a failure is thrown into its search."""
     parts = []
     try:

@@ -48,19 +48,19 @@ class Job(Generic[T]):
 
     def start(self) -> None:
         """Run to the first request."""
-        self._advance(lambda: next(self.search))
+        self._advance(next, self.search)
 
     def send(self, answer: Answer) -> None:
         """Give the answer and run to the next request."""
-        self._advance(lambda: self.search.send(answer))
+        self._advance(self.search.send, answer)
 
     def throw(self, error: Exception) -> None:
         """Tell the search that its request failed."""
-        self._advance(lambda: self.search.throw(error))
+        self._advance(self.search.throw, error)
 
-    def _advance(self, move: Callable[[], Request]) -> None:
+    def _advance(self, move: Callable[[Any], Request], given: Any) -> None:
         try:
-            self.request = move()
+            self.request = move(given)
         except StopIteration as stop:
             self.request, self.outcome = None, stop.value
         else:
