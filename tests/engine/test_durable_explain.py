@@ -489,9 +489,14 @@ def test_names_of_runs_are_checked_before_anything_is_asked(path: Path, names: l
 
 
 def test_a_cap_that_ends_a_search_early_says_so_and_the_run_goes_on_later(path: Path) -> None:
-    hopeless = {"target": 1, "label": 0, "fixed": range(11)}
-    one = explain(run_dir=path, budget=500, max_sent=120, **hopeless)
-    if not one.valid:
-        assert one.status is zm.Status.MAX_SENT
-        assert "max_sent" in one.message
-        assert inspect(path).state == "interrupted"
+    def constant(batch: Any) -> Any:
+        return np.tile([1.0, 0.0, 0.0], (len(batch), 1))
+
+    one = explain(constant, run_dir=path, budget=500, max_sent=120)
+    assert (one.valid, one.status) == (False, zm.Status.MAX_SENT)
+    assert "max_sent = 120" in one.message
+    assert "nothing valid has been found yet" in one.message
+    assert inspect(path).state == "interrupted"
+    whole = explain(constant, budget=500)
+    assert whole.status is zm.Status.NOT_FOUND
+    assert bits(explain(constant, run_dir=path, budget=500, max_sent=1_000)) == bits(whole)
