@@ -10,7 +10,7 @@ import pytest
 
 import zomirror as zm
 from zomirror.errors import ArgumentError
-from zomirror.methods.quasi_newton import ALPHAS, CLOSE, PAIRS, Refinement, _lbfgs, aimed, begun
+from zomirror.methods.quasi_newton import ALPHAS, CLOSE, PAIRS, Refinement, _lbfgs, aimed, chosen, sloped
 from zomirror.methods.query import Query, Segment
 
 D = 30
@@ -30,25 +30,32 @@ def test_the_two_loops_are_the_bfgs_matrix() -> None:
     steps = rng.normal(size=(5, D))
     changes = steps @ A
     q = rng.normal(size=D)
-    H = np.eye(D) * (steps[0] @ changes[0]) / (changes[0] @ changes[0])
+    inverse = rng.uniform(0.5, 2.0, D)
+    H = np.diag(inverse) * (steps[0] @ changes[0]) / (changes[0] @ (inverse * changes[0]))
     for s, y in zip(steps[::-1], changes[::-1], strict=True):
         V = np.eye(D) - np.outer(y, s) / (s @ y)
         H = V.T @ H @ V + np.outer(s, s) / (s @ y)
-    np.testing.assert_allclose(_lbfgs(q, steps, changes), H @ q, rtol=1e-10)
+    np.testing.assert_allclose(_lbfgs(q, steps, changes, inverse), H @ q, rtol=1e-10)
 
 
 def test_the_largest_entries_are_chosen_and_the_zeros_that_would_move() -> None:
     x, w = np.zeros(D), np.zeros(D)
     x[[3, 8, 20]] = 1.0, -0.5, 1e-4
     w[[1, 3, 9]] = 0.05, 5.0, -0.3
-    chosen = begun(Refinement.blank(10), x, w, problem())
-    assert chosen.chosen[: chosen.count].tolist() == [3, 8, 9]
-    every = begun(Refinement.blank(10), x, w, problem(), small=0.0)
+    r = chosen(Refinement.blank(10), x, w, problem(), 10)
+    assert r.chosen[: r.count].tolist() == [3, 8, 9]
+    every = chosen(Refinement.blank(10), x, w, problem(), 10, small=0.0)
     assert every.chosen[: every.count].tolist() == [3, 8, 9, 20], "small entries only where they are asked for"
-    assert begun(Refinement.blank(10), np.zeros(D), np.zeros(D), problem()).count == 0
-    most = begun(Refinement.blank(10), np.linspace(0.5, 1, D), np.full(D, 9.0), problem())
+    assert chosen(Refinement.blank(10), np.zeros(D), np.zeros(D), problem(), 10).count == 0
+    most = chosen(Refinement.blank(D), np.linspace(0.5, 1, D), np.full(D, 9.0), problem(), 10)
     assert most.count == 10
     assert set(range(D - 7, D)) <= set(most.chosen.tolist())
+
+
+def test_without_l1_the_steepest_coordinates_are_chosen() -> None:
+    w = np.random.default_rng(4).normal(size=D)
+    r = chosen(Refinement.blank(12), np.ones(D), w, problem(l1=0.0), 3)
+    assert set(r.chosen.tolist()) == set(np.argsort(-np.abs(w))[:12].tolist())
 
 
 def test_fixed_coordinates_are_not_chosen() -> None:
@@ -56,23 +63,46 @@ def test_fixed_coordinates_are_not_chosen() -> None:
     lower[[3, 5]] = upper[[3, 5]] = 0.7
     place = problem(zm.methods.Box(lower, upper))
     x = np.full(D, 0.7)
-    chosen = begun(Refinement.blank(D), x, np.zeros(D - 2), place)
-    assert not {3, 5} & set(chosen.chosen[: chosen.count].tolist())
-    assert chosen.count == 21
+    r = chosen(Refinement.blank(D), x, np.zeros(D - 2), place, D)
+    assert not {3, 5} & set(r.chosen[: r.count].tolist())
+    assert r.count == 21
 
 
-def test_slopes_are_asked_inside_an_upper_bound_and_are_those_of_f() -> None:
+@pytest.mark.parametrize("central", [False, True])
+def test_slopes_are_asked_inside_the_box_and_are_those_of_f(central: bool) -> None:
     place = problem(zm.methods.Box(-1.0, 1.0))
-    slope = np.random.default_rng(1).normal(size=D)
-    x = np.where(np.arange(D) % 2, 1.0, 0.5)
-    chosen = begun(Refinement.blank(D), x, np.zeros(D), place)
-    query = chosen.slopes(x, 0.01, place)
+    rng = np.random.default_rng(1)
+    slope, bend = rng.normal(size=D), rng.normal(size=D) if central else np.zeros(D)
+    x = np.where(np.arange(D) % 2, 1.0, np.where(np.arange(D) % 4, 0.5, -1.0))
+    r = chosen(Refinement.blank(D), x, np.zeros(D), place, D)
+    query = r.slopes(x, 0.01, place, central=central)
     points = query.points()
-    assert (points <= 1).all()
-    _, slopes = aimed(chosen, x, points @ slope, place, query, 1.0)
-    np.testing.assert_allclose(slopes, slope[chosen.chosen[: chosen.count]], rtol=1e-9)
+    assert len(points) == 1 + r.count * (2 if central else 1)
+    assert (np.abs(points) <= 1).all()
+    slopes, bends = sloped(r, points @ slope + 0.5 * np.square(points - x) @ bend, query)
+    on = r.chosen[: r.count]
+    np.testing.assert_allclose(slopes, slope[on], rtol=1e-9)
+    np.testing.assert_allclose(bends, bend[on], atol=1e-9)
     with pytest.raises(ArgumentError, match="slopes"):
-        aimed(chosen, x, points @ slope, place, Query((Segment(x, 1), Segment(x, 21))), 1.0)
+        sloped(r, points @ slope, Query((Segment(x, 1), Segment(x, 21))))
+
+
+def test_known_curvatures_solve_a_separable_quadratic_in_one_step() -> None:
+    """The full step is the soft-thresholding step: entries stop at zero, and end at the sides of the box."""
+    rng = np.random.default_rng(5)
+    bend, centre = rng.uniform(0.1, 10.0, D), rng.normal(size=D)
+    place = problem(zm.methods.Box(-1.0, 1.0), l1=0.2)
+    r = replace(Refinement.blank(D).taking(np.arange(D)), bends=bend)
+    x = np.zeros(D)
+    r = aimed(r, x, 0.0, -bend * centre, bend, place, 100.0)
+    step = np.sign(centre) * np.maximum(np.abs(centre) - 0.2 / bend, 0)
+    np.testing.assert_allclose(r.line(x, place).points()[0], np.clip(step, -1, 1), rtol=1e-12)
+
+
+def test_without_l1_a_step_may_change_signs() -> None:
+    r = replace(Refinement.blank(D).taking(np.arange(D)), place=np.ones(D), direction=np.full(D, -3.0))
+    assert (r.line(np.ones(D), problem(l1=0.0)).points()[0] == -2.0).all()
+    assert (r.line(np.ones(D), problem(l1=0.1)).points()[0] == 0.0).all()
 
 
 def test_a_line_holds_signs_and_sides() -> None:
@@ -80,15 +110,15 @@ def test_a_line_holds_signs_and_sides() -> None:
     rng = np.random.default_rng(2)
     x = rng.uniform(-1, 1, D)
     x[::5] = 0.0
-    chosen = begun(Refinement.blank(D), x, np.full(D, 1.0), place)
+    r = chosen(Refinement.blank(D), x, np.full(D, 1.0), place, D)
     direction = 3 * rng.normal(size=D)
-    chosen = replace(chosen, place=x[chosen.chosen], direction=direction)
-    rows = chosen.line(x, place).points()
+    r = replace(r, place=x[r.chosen], direction=direction)
+    rows = r.line(x, place).points()
     assert len(rows) == len(ALPHAS)
     assert (np.abs(rows) <= 1).all()
     assert (rows * x >= 0).all(), "no entry changes its sign"
     assert (rows[0] == 0).sum() > 0, "an entry that would stops at zero"
-    off = np.setdiff1d(np.arange(D), chosen.chosen[: chosen.count])
+    off = np.setdiff1d(np.arange(D), r.chosen[: r.count])
     assert (rows[:, off] == x[off]).all()
 
 
@@ -120,12 +150,13 @@ def test_rounds_on_a_quadratic_lead_to_its_minimum(l1: float) -> None:
         ista = np.sign(z) * np.maximum(np.abs(z) - l1 / L, 0)
     least = float(total(ista[None])[0])
     x: Any = np.where(np.arange(D) % 3, 0.1, 0.5)
-    r = begun(Refinement.blank(D), x, np.ones(D), place)
+    r = chosen(Refinement.blank(D), x, np.ones(D), place, D)
     totals = []
     for _ in range(30):
-        query = r.slopes(x, 1e-6, place)
+        query = r.slopes(x, 1e-6, place, central=False)
         points = query.points()
-        r, _ = aimed(r, x, total(points) - l1 * np.abs(points).sum(axis=1), place, query, 1.0)
+        f = total(points) - l1 * np.abs(points).sum(axis=1)
+        r = aimed(r, x, float(f[0]), *sloped(r, f, query), place, 1.0)
         totals.append(r.total)
         rows = r.line(x, place).points()
         after = total(rows)

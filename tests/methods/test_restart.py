@@ -60,7 +60,7 @@ def test_a_descent_that_is_done_makes_way_and_one_that_falls_does_not() -> None:
     assert begun[-1] >= 2
     first = next(attempts for attempts in done if attempts.begun)
     assert first.aside.age >= LEAST
-    falling = driven(slow, 5_000, l1=0.001)
+    falling = driven(slow, 5_000, l1=0.001, x0=np.full(D, 0.3))
     assert falling[-1].begun == 0, "F goes on falling"
     assert falling[-1].current.mark < math.inf
 

@@ -36,8 +36,6 @@ class Stretch:
     """The sum of k (F_k - F_0)."""
     first: float = math.inf
     """F_0, subtracted first: sums of large numbers would lose the differences to rounding."""
-    start: float = math.inf
-    """F of the first batch of the run."""
     span: int = SPAN
     """The number of batches after which it is judged."""
 
@@ -57,7 +55,6 @@ class Stretch:
             total=self.total + rise,
             moment=self.moment + n * rise,
             first=first,
-            start=total if self.start == math.inf else self.start,
         )
 
     @property
@@ -65,13 +62,13 @@ class Stretch:
         """Whether there are enough batches to judge."""
         return self.steps >= self.span
 
-    def settled(self, doubt: float) -> bool:
-        """Whether F does not fall over the stretch, and is below its start by more than `doubt`."""
+    def settled(self, limit: float) -> bool:
+        """Whether F does not fall over the stretch, and its mean is below `limit`."""
         n = self.steps
         level = self.first + self.total / n
-        return self.moment >= self.total * (n - 1) / 2 and level < self.start - doubt
+        return self.moment >= self.total * (n - 1) / 2 and level < limit
 
     def next(self, *, longer: bool) -> Stretch:
         """A new stretch, twice as long or not."""
         blank = Stretch(np.zeros_like(self.mean))
-        return changed(blank, start=self.start, span=2 * self.span if longer else self.span)
+        return changed(blank, span=2 * self.span if longer else self.span)

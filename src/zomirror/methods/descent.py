@@ -120,7 +120,7 @@ class Steerable(Method, Protocol):
     ) -> State:
         """The state that continues at x in iteration t; f and slopes are what was measured at x.
 
-        With `halve`, steps are half as long from now on.
+        With `halve`, steps are half as long from now on. Slopes also set the first step size, if there is none yet.
         """
         ...
 
@@ -188,6 +188,8 @@ class MirrorDescent:
         memory, pace = state.memory, state.pace
         if f is not None:
             memory = cast(Correctable, self.estimator).corrected(memory, state.problem, f, slopes)
+        if not pace and slopes is not None and slopes.values.size:
+            pace = self.step.eta(pace, slopes.values)
         if halve:
             pace = cast(Halvable, self.step).halved(pace)
         return changed(state, t=t, x=x, memory=memory, pace=pace)

@@ -158,7 +158,12 @@ class Restarted:
 
     def kept(self, state: State) -> BestPoint | None:
         """The best point of all descents."""
-        return self.surveyed.kept(self._best(state.memory))
+        attempts: Attempts = state.memory
+        now = self.surveyed.kept(attempts.current.state)
+        if attempts.alone:
+            return now
+        aside = self.surveyed.kept(attempts.aside.state)
+        return aside if now is None or (aside is not None and aside.fun <= now.fun) else now
 
     def _best(self, attempts: Attempts) -> State:
         """The state of the descent that has found the best point."""
@@ -170,7 +175,7 @@ class Restarted:
     def _judged(self, attempts: Attempts) -> Attempts:
         """With a later stall of the current descent if F has clearly fallen."""
         now = attempts.current
-        best = self.surveyed.kept(now.state)
+        best = self.surveyed.best(now.state)
         if best is None:
             return attempts
         patience = 1.0 if attempts.alone else SHORT
@@ -187,7 +192,9 @@ class Restarted:
                 now = changed(now, watched=now.age, then=least)
             if not stalled and now.age < aside.age:
                 return changed(attempts, current=now)
-            return changed(attempts, alone=True) if least < other else self._lost(attempts, now.state.t)
+            if least >= other:
+                return self._lost(attempts, now.state.t)
+            return changed(attempts, alone=True, current=self._heir(now, aside))
         if not stalled:
             return attempts
         starts = () if self.surveyed.repeats(problem) else attempts.starts(problem)
@@ -198,7 +205,7 @@ class Restarted:
 
     def _halved(self, state: State) -> Array:
         """The best point with a random half of its entries set to the point of the box nearest to 0."""
-        best = self.surveyed.kept(state)
+        best = self.surveyed.best(state)
         point: Array = (state.x if best is None else best.x).copy()
         on = np.flatnonzero(point)
         point[on[Draws.of(state.key, state.t + HALVES).permutation(on.size)[: (on.size + 1) // 2]]] = 0
@@ -206,9 +213,13 @@ class Restarted:
         point.flags.writeable = False
         return point
 
+    def _heir(self, kept: Attempt, dropped: Attempt) -> Attempt:
+        """The descent that continues, which answers with the best point of the dropped one if that is better."""
+        return changed(kept, state=self.surveyed.inherited(kept.state, dropped.state))
+
     def _lost(self, attempts: Attempts, t: int) -> Attempts:
         """The new descent is dropped; the old one is polished, and stalls after a quarter as many queries."""
-        aside = attempts.aside
+        aside = self._heir(attempts.aside, attempts.current)
         due, mark = aside.age + attempts.current.age // 4, self.surveyed.least(aside.state)
         again = changed(aside, state=self.surveyed.polished(aside.state, t), mark=mark, due=due)
         return changed(attempts, current=again, alone=True)

@@ -16,18 +16,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.checks import positive_integer
 from zomirror.errors import ArgumentError
+from zomirror.methods import group_testing
 from zomirror.methods.averaging import Stretch
 from zomirror.methods.descent import BestPoint, Measured, MirrorDescent, State
 from zomirror.methods.estimator import Learned, Slopes
 from zomirror.methods.group_memory import GroupMemory
-from zomirror.methods.quasi_newton import SMALL, Refinement, aimed, begun
+from zomirror.methods.group_testing import OVER, ROOM, Search
+from zomirror.methods.quasi_newton import SMALL, Refinement, aimed, chosen, sloped
 from zomirror.methods.query import Query, Segment, scattered
 from zomirror.methods.step import Halvable
 from zomirror.numerics.arrays import Array, Values
@@ -55,11 +57,16 @@ POLISHED = 1e-11
 """As WORTH, for a descent that has stalled: its own queries would gain less."""
 DOUBT = 4.0
 """A difference of F counts only if it is above 4 standard deviations of the noise."""
+AGAIN = 1e-6
+"""Another search follows if the refinement of what the last one has found lowered F by 1e-6 of the penalty."""
+FEW = 0.1
+"""The first search is made where at most 10 % of the coordinates are away from the point of the box nearest to 0;
+otherwise the penalty moves them all."""
 ASKED = 4
 """How often a survey asks each of its points where f is noisy."""
 
 
-DESCEND, SURVEY, SLOPES, LINE = range(4)
+DESCEND, SURVEY, SEARCH, SLOPES, LINE = range(5)
 """What a batch is for."""
 
 
@@ -70,7 +77,10 @@ class Findings:
     descent: State
     """The inner state."""
     best: Array
-    """The best measured point."""
+    """The best iterate."""
+    answer: Array
+    """The best of the other points that were asked: differences, and prunings that were not taken."""
+    search: Search
     refinement: Refinement
     stretch: Stretch
     """The last batches of a noisy descent."""
@@ -78,6 +88,9 @@ class Findings:
     """f at the best point."""
     least: float = math.inf
     """F at the best point."""
+    answer_f: float = math.inf
+    answer_total: float = math.inf
+    """f and F at the answer."""
     asked: int = 0
     """Queries since the last survey."""
     waited: int = 0
@@ -94,6 +107,12 @@ class Findings:
     """The gain per query, relative to the penalty, above which the refinement continues."""
     ceiling: float = math.inf
     """A step to F above this is undone; infinite before the first step."""
+    first: float = math.inf
+    """F at the start."""
+    looked: bool = False
+    """Whether the first search is over."""
+    sparse: bool = False
+    """Whether the last search found coordinates."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +140,7 @@ class Surveyed:
     quasi_newton.py). A stochastic f(x; xi) is not surveyed, as values of different draws cannot be compared.
     """
 
-    revision: ClassVar[int] = 3
+    revision: ClassVar[int] = 4
     """As of a GroupMemory."""
 
     descent: MirrorDescent
@@ -161,8 +180,11 @@ class Surveyed:
         if findings.stage == DESCEND:
             return self.descent.ask(findings.descent)
         known = self.descent.learned(findings.descent)
+        if findings.stage == SEARCH:
+            return group_testing.asked(findings.search, state.problem, state.x, state.key)
         if findings.stage == SLOPES:
-            return findings.refinement.slopes(state.x, known.radius, state.problem)
+            radius, central = self._differences(findings, known, state.problem)
+            return findings.refinement.slopes(state.x, radius, state.problem, central=central)
         if findings.stage == LINE:
             return findings.refinement.line(state.x, state.problem)
         return Query((Segment(state.x, 1), *self._prunings(state, known)) * _times(known))
@@ -172,16 +194,24 @@ class Surveyed:
         stage = state.memory.stage
         if stage == DESCEND:
             return self._descended(state, query, values)
-        tell = self._surveyed if stage == SURVEY else self._sloped if stage == SLOPES else self._lined
-        return tell(state, query, values)
+        tells = {SURVEY: self._surveyed, SEARCH: self._searched, SLOPES: self._sloped, LINE: self._lined}
+        return tells[stage](state, query, values)
 
     def kept(self, state: State) -> BestPoint | None:
         """The best point, and how far above it another may seem by noise alone; None if f is stochastic."""
         findings: Findings = state.memory
-        if state.problem.stochastic or findings.least == math.inf:
-            return None
-        slack = DOUBT * self.descent.learned(findings.descent).sd
-        return BestPoint(findings.best, findings.f, findings.least, slack)
+        best = self.best(state)
+        if best is None or best.slack or findings.answer_total >= best.fun:
+            return best
+        return BestPoint(findings.answer, findings.answer_f, findings.answer_total, 0.0)
+
+    def inherited(self, state: State, other: State) -> State:
+        """The state that also answers with the best point of another descent, which is dropped."""
+        mine, point = self.kept(state), self.kept(other)
+        if point is None or (mine is not None and mine.fun <= point.fun):
+            return state
+        answer = {"answer": point.x, "answer_f": point.f, "answer_total": point.fun}
+        return changed(state, memory=changed(state.memory, **answer))
 
     def least(self, state: State) -> float:
         """F at the best point, infinite before there is one."""
@@ -200,8 +230,17 @@ class Surveyed:
         return problem.width <= self.estimator.most
 
     def restarted(self, state: State, x: Array) -> State:
-        """The state of a new descent from x in the same iteration, which knows only the noise of f."""
-        return self._begun(self.descent.restarted(state.memory.descent, x))
+        """The state of a new descent from x in the same iteration, which knows the noise of f; without a search."""
+        begun = self._begun(self.descent.restarted(state.memory.descent, x))
+        return changed(begun, memory=changed(begun.memory, looked=True))
+
+    def best(self, state: State) -> BestPoint | None:
+        """The best iterate, None before there is one or if f is stochastic."""
+        findings: Findings = state.memory
+        if state.problem.stochastic or findings.least == math.inf:
+            return None
+        known = self.descent.learned(findings.descent)
+        return BestPoint(findings.best, findings.f, findings.least, DOUBT * known.sd if known.central else 0.0)
 
     def polished(self, state: State, t: int) -> State:
         """The state that continues at the best point in iteration t, with a refinement for as long as that gains."""
@@ -213,8 +252,9 @@ class Surveyed:
         return changed(state, t=t, x=x, memory=findings)
 
     def _begun(self, descent: State) -> State:
-        blank = Refinement.blank(max(1, min(self.refined, descent.problem.width)))
-        findings = Findings(descent, descent.x, blank, Stretch.blank(descent.x))
+        problem = descent.problem
+        search, blank = Search.blank(problem), Refinement.blank(min(ROOM, problem.width))
+        findings = Findings(descent, descent.x, descent.x, search, blank, Stretch.blank(descent.x))
         return changed(descent, memory=findings, pace=None)
 
     def _descended(self, state: State, query: Query, values: Values) -> State:
@@ -223,7 +263,10 @@ class Surveyed:
         known, after = self.descent.learned(before), self.descent.tell(before, query, values)
         last, alpha = cast(Measured, after.last), after.pace
         total = last.f + state.problem.penalty(last.x)
+        if findings.first == math.inf:
+            findings = changed(findings, first=total)
         noted = _noted(findings, known, last.x, last.f, total, len(values))
+        noted |= self._better(findings, query, values, state.problem)
         if total > findings.ceiling:
             undone = self.descent.moved(before, t, findings.best, halve=True)
             return changed(state, t=t, x=undone.x, memory=changed(findings, descent=undone, **noted), last=last)
@@ -234,7 +277,56 @@ class Surveyed:
         asked = findings.asked + len(values)
         if asked >= self.every and alpha > 0 and not state.problem.stochastic:
             noted["stage"] = SURVEY
-        return changed(state, t=t, x=after.x, memory=changed(findings, descent=after, asked=asked, **noted), last=last)
+        findings = changed(findings, descent=after, asked=asked, **noted)
+        if not findings.looked and self.refined and _pays(last.x, state.problem):
+            # At the start: the step of the first batch has moved every coordinate, and is not taken.
+            findings = changed(findings, descent=self.descent.moved(after, t, last.x, f=last.f))
+            findings = self._looking(findings, last.x, state.problem, t, ())
+        return changed(state, t=t, x=findings.descent.x, memory=changed(findings, looked=True), last=last)
+
+    def _looking(self, findings: Findings, x: Array, problem: Problem, t: int, known: Any) -> Findings:
+        """With a search at x to come, for coordinates other than the known ones."""
+        learned = self.descent.learned(findings.descent)
+        slope = float(np.abs(learned.w).max()) or 1.0
+        shortest = group_testing.shortest(learned.sd, slope, self.scale, problem.dtype)
+        search = group_testing.begun(problem, x, t, learned.sd, shortest, known)
+        return changed(findings, search=search, stage=DESCEND if search.stage == OVER else SEARCH)
+
+    def _differences(self, findings: Findings, known: Learned, problem: Problem) -> tuple[float, bool]:
+        """The radius of the slopes, and whether they are two-sided."""
+        two_sided = known.central or not (problem.penalty.l1 or findings.refinement.bends.any())
+        return (findings.search.radius if two_sided else 0.0) or known.radius, two_sided
+
+    def _searched(self, state: State, query: Query, values: Values) -> State:
+        findings: Findings = state.memory
+        x, f, problem, t = state.x, float(values[0]), state.problem, state.t + 1
+        search = group_testing.told(findings.search, query, values)
+        descent, last = self.descent.moved(findings.descent, t, x), Measured(x, f, math.nan, math.nan)
+        findings = changed(findings, search=search, asked=findings.asked + len(values), descent=descent)
+        findings = changed(findings, **self._better(findings, query, values, problem))
+        if search.stage == OVER:
+            new = search.count > search.known
+            findings = changed(findings, sparse=new, stage=DESCEND)
+            if new:
+                findings = self._found(findings, x, f, problem, t)
+        return changed(state, t=t, memory=findings, last=last)
+
+    def _found(self, findings: Findings, x: Array, f: float, problem: Problem, t: int) -> Findings:
+        """With a refinement of the coordinates that the search has found, and of those known before."""
+        search = findings.search
+        # `found` begins with what the refinement before had chosen, in the same order.
+        bends = search.curvatures.copy()
+        bends[: search.known] = findings.refinement.bends[: search.known]
+        r = Refinement.blank(bends.size).taking(search.found[: search.count])
+        r = changed(r, bends=np.where(np.arange(bends.size) < search.count, bends, 0.0))
+        stage = SLOPES
+        if not search.known:
+            k = search.count
+            r, stage = aimed(r, x, f, search.slopes[:k], bends[:k], problem, self.scale), LINE
+        slopes = Slopes(search.found[search.known : search.count], search.slopes[search.known : search.count])
+        descent = self.descent.moved(findings.descent, t, x, f=f, slopes=slopes)
+        since = findings.least
+        return changed(findings, refinement=r, worth=POLISHED, stage=stage, descent=descent, since=since)
 
     def _prunings(self, state: State, known: Learned) -> list[Segment]:
         x, problem = state.x, state.problem
@@ -253,40 +345,61 @@ class Surveyed:
         share = NOISY_SHARE if known.central else SHARE
         # Divided before they are added: a refused point has the largest number there is.
         means = (values / times).reshape(times, -1).sum(axis=0)
-        x, f, h = _pruned(query, means, problem, share, sd / math.sqrt(times))
+        taken, least = _pruned(query, means, problem, share, sd / math.sqrt(times))
+        x, f, h = taken
         last = Measured(x, f, math.nan, math.nan)
         findings = changed(findings, **_noted(findings, known, x, f, f + h, len(values)))
+        if least.f + least.h < findings.answer_total:
+            findings = changed(findings, answer=least.x, answer_f=least.f, answer_total=least.f + least.h)
         risen = f + h > findings.least + SLACK * h + DOUBT * sd
         if risen and findings.waited >= max(self.every, WAIT * problem.width):
             x, f, halve = findings.best, findings.f, True
             findings = changed(findings, waited=0, stretch=findings.stretch.next(longer=False))
         if findings.stretch.over:
-            settled = findings.stretch.settled(DOUBT * sd)
+            settled = findings.stretch.settled(findings.first - DOUBT * sd)
             if settled:
                 x, halve = problem.box.project(findings.stretch.mean), True
                 x.flags.writeable = False
             findings = changed(findings, stretch=findings.stretch.next(longer=settled))
-        slow = findings.since - findings.least <= SLOW * h
+        slow = findings.since - findings.least <= SLOW * _unit(findings, h)
         descent = self.descent.moved(findings.descent, t, x, f=f, halve=halve)
         findings = changed(findings, descent=descent, asked=0, since=findings.least, stage=DESCEND)
         if self.refined and slow and not findings.rest and not known.central:
-            findings = self._refined(findings, x, problem, WORTH)
+            findings = self._refined(findings, x, problem, WORTH if problem.penalty.l1 else 0.0)
         findings = changed(findings, rest=max(0, findings.rest - 1))
         return changed(state, t=t, x=x, memory=findings, last=last)
+
+    def _better(self, findings: Findings, query: Query, values: Values, problem: Problem) -> dict[str, Any]:
+        """The answer, if a point of finite differences is the best so far and f is exact.
+
+        With l1 they do not count: they would add tiny entries to x.
+        """
+        j, least = int(np.argmin(values)), min(findings.least, findings.answer_total)
+        exact = not (problem.penalty.l1 or problem.stochastic or self.descent.learned(findings.descent).central)
+        if not exact or values[j] >= least:
+            return {}
+        row, f = query.points(j, j + 1)[0], float(values[j])
+        total = f + problem.penalty(row)
+        if total >= least or problem.box.outside(row).size:
+            return {}
+        row.flags.writeable = False
+        return {"answer": row, "answer_f": f, "answer_total": total}
 
     def _refined(self, findings: Findings, x: Array, problem: Problem, worth: float) -> Findings:
         """With a refinement at x to come, if any coordinate matters there."""
         small = SMALL if worth == WORTH else 0.0  # a polished descent refines small entries too
         w = self.descent.learned(findings.descent).w
-        chosen = begun(Refinement.blank(findings.refinement.chosen.size), x, w, problem, small)
-        return changed(findings, refinement=chosen, worth=worth, stage=SLOPES if chosen.count else DESCEND)
+        r = chosen(Refinement.blank(findings.refinement.chosen.size), x, w, problem, self.refined, small)
+        return changed(findings, refinement=r, worth=worth, stage=SLOPES if r.count else DESCEND)
 
     def _sloped(self, state: State, query: Query, values: Values) -> State:
         findings: Findings = state.memory
         x, f, t = state.x, float(values[0]), state.t + 1
-        refinement, slopes = aimed(findings.refinement, x, values, state.problem, query, self.scale)
+        slopes, bends = sloped(findings.refinement, values, query)
+        refinement = aimed(findings.refinement, x, f, slopes, bends, state.problem, self.scale)
         known = self.descent.learned(findings.descent)
         noted = _noted(findings, known, x, f, refinement.total, len(values))
+        noted |= self._better(findings, query, values, state.problem)
         measured = Slopes(refinement.chosen[: refinement.count], slopes)
         descent = self.descent.moved(findings.descent, t, x, f=f, slopes=measured)
         findings = changed(findings, descent=descent, refinement=refinement, stage=LINE, **noted)
@@ -297,18 +410,21 @@ class Surveyed:
         x, problem, r, t = state.x, state.problem, findings.refinement, state.t + 1
         known = self.descent.learned(findings.descent)
         totals = [f + problem.penalty(row) for f, row in zip(values.tolist(), _rows(query, len(values)), strict=True)]
-        j = int(np.argmin(totals))
+        doubt = DOUBT * known.sd if known.central else 0.0
+        # The first of those that noise does not tell from the best: the full step, if possible.
+        j = int(np.argmax(np.array(totals) <= min(totals) + doubt))
         f, gain, rows = known.f, r.total - totals[j], r.count + 1 + len(values)
-        if gain > 0:
+        if gain > -doubt:
             x, f = query.points(j, j + 1)[0], float(values[j])
             x.flags.writeable = False
             findings = changed(findings, **_noted(findings, known, x, f, totals[j], len(values)))
-            enough = max(findings.worth * rows * problem.penalty(x), DOUBT * known.sd)
-            stage = SLOPES if r.rounds < ROUNDS or gain >= enough else DESCEND
-        elif findings.worth == POLISHED and (shorter := r.shorter(self.scale)) is not None:
+            enough = max(findings.worth * rows * _unit(findings, problem.penalty(x)), DOUBT * known.sd)
+            stage = SLOPES if gain >= enough or (r.rounds < ROUNDS and findings.worth == WORTH) else DESCEND
+        elif findings.worth < WORTH and (shorter := r.shorter(self.scale)) is not None:
             r, stage = shorter, LINE
         else:
             r, stage = changed(r, pairs=0, rounds=0), SLOPES if r.pairs > 0 else DESCEND
+        again = findings.sparse and findings.since - findings.least > AGAIN * _unit(findings, problem.penalty(x))
         if stage == DESCEND:
             failed = 0 if r.rounds > ROUNDS else min(findings.failed + 1, 4)
             findings = changed(findings, asked=0, since=findings.least, rest=2**failed - 1, failed=failed)
@@ -316,7 +432,21 @@ class Surveyed:
             findings = changed(findings, refinement=r)
         descent = self.descent.moved(findings.descent, t, x, f=f)
         findings = changed(findings, descent=descent, stage=stage)
+        if stage == DESCEND and again:
+            findings = self._looking(findings, x, problem, t, r.chosen[: r.count])
         return changed(state, t=t, x=x, memory=findings, last=Measured(x, f, math.nan, math.nan))
+
+
+def _pays(x: Array, problem: Problem) -> bool:
+    """Whether f alone decides which coordinates matter at x: the penalty pulls at few others."""
+    if problem.stochastic or not problem.penalty.l1:
+        return not problem.stochastic
+    return bool(np.count_nonzero(x != problem.box.project(np.zeros_like(x))) <= FEW * problem.width)
+
+
+def _unit(findings: Findings, h: float) -> float:
+    """What decreases of F are compared with: the penalty h or, without one, the decrease so far."""
+    return h or findings.first - findings.least
 
 
 def _times(known: Learned) -> int:
@@ -324,18 +454,29 @@ def _times(known: Learned) -> int:
     return ASKED if known.central else 1
 
 
-def _pruned(query: Query, values: Values, problem: Problem, share: float, sd: float) -> tuple[Array, float, float]:
-    """(x, f, h) of the best row whose pruning pays by more than the noise; row 0 is x as it was."""
-    x = query.segments[0].base
-    f0, h0 = float(values[0]), problem.penalty(x)
-    best, enough = (x, f0, h0), f0 + h0 - DOUBT * sd
+class Point(NamedTuple):
+    """x, f(x) and h(x)."""
+
+    x: Array
+    f: float
+    h: float
+
+
+def _pruned(query: Query, values: Values, problem: Problem, share: float, sd: float) -> tuple[Point, Point]:
+    """The best row whose pruning pays by more than the noise, row 0 being x as it was; and the row with the least F."""
+    f0, h0 = float(values[0]), problem.penalty(query.segments[0].base)
+    taken = least = Point(query.segments[0].base, f0, h0)
+    enough = f0 + h0 - DOUBT * sd
     for f, row in zip(values.tolist(), _rows(query, len(values)), strict=True):
         h = problem.penalty(row)
-        if f - f0 <= share * (h0 - h) and f + h < enough:
+        if f + h < least.f + least.h or f + h < enough:
             x = row.copy()  # a view would keep the whole block alive
             x.flags.writeable = False
-            best, enough = (x, f, h), f + h
-    return best
+            point = Point(x, f, h)
+            least = point if f + h < least.f + least.h else least
+            if f - f0 <= share * (h0 - h) and f + h < enough:
+                taken, enough = point, f + h
+    return taken, least
 
 
 def _rows(query: Query, count: int) -> Iterator[Array]:

@@ -633,6 +633,165 @@ DRAW_MOVES(double, fabs, sqrt)
 NORMALS(float, uint32_t, half, 23)
 NORMALS(double, uint64_t, word, 52)
 
+/* The least point of an elastic net in a box beyond k half-spaces, and equations with a positive definite matrix: the
+   order of every sum is that of elastic_point.py and cholesky.py. Rows are padded to a multiple of LANED. */
+typedef struct {
+    const double *rows, *need, *lower, *upper;
+    Py_ssize_t k, d;
+    double l1, l2;
+} Halfspaces;
+
+static inline double folded(double *lanes)
+{
+    for (int half = LANED / 2; half; half /= 2)
+        for (int j = 0; j < half; j++)
+            lanes[j] += lanes[j + half];
+    return lanes[0];
+}
+
+/* <a, v> and its derivative by mu, where v = clip(soft(z + mu a, l1) / l2); v is written where it is wanted. */
+WIDE static void reached(double *restrict of, double *restrict v, const double *restrict z, const double *restrict a,
+                         const Halfspaces *restrict at, double mu)
+{
+    const double l1 = at->l1, l2 = at->l2, *restrict lower = at->lower, *restrict upper = at->upper;
+    double sum[LANED] = {0}, slope[LANED] = {0};
+    for (Py_ssize_t i = 0; i < at->d; i += LANED)
+        for (int j = 0; j < LANED; j++) {
+            const double pull = z[i + j] + mu * a[i + j], beyond = fabs(pull) - l1;
+            const double free = copysign((beyond > 0 ? beyond : 0) / l2, pull);
+            const double low = lower[i + j], high = upper[i + j], above = free < low ? low : free;
+            const double value = above > high ? high : above;
+            const int moves = (beyond > 0) & (free > low) & (free < high);
+            sum[j] += a[i + j] * value;
+            slope[j] += moves ? a[i + j] * a[i + j] : 0;
+            v[i + j] = value;
+        }
+    of[0] = folded(sum);
+    of[1] = folded(slope) / l2;
+}
+
+/* The least mu >= 0 with <a, v(mu)> >= need, by Newton's method inside a bracket; v is left at it. */
+static double multiplier(double *restrict v, const double *restrict z, const double *restrict a, double need,
+                         double mu, double first, const Halfspaces *restrict at)
+{
+    double of[2], low = 0, high = INFINITY;
+    const double close = 1e-12 * (1 + fabs(need));
+    reached(of, v, z, a, at, 0);
+    if (of[0] >= need || first == 0)
+        return 0;
+    mu = mu > 0 ? mu : first;
+    for (int step = 0; step < 100; step++) {
+        reached(of, v, z, a, at, mu);
+        const double miss = of[0] - need;
+        if (miss >= 0)
+            high = mu;
+        else
+            low = mu;
+        if (fabs(miss) <= close)
+            break;
+        double next = of[1] > 0 ? mu - miss / of[1] : -1;
+        if (!(next > low && next < high))
+            next = high < INFINITY ? (low + high) / 2 : 4 * mu;
+        if (!(next > low && next < high) || next > 1e300)
+            break;
+        mu = next;
+    }
+    return mu;
+}
+
+/* One problem: `mu` (k) holds the multipliers, `v` the point; z is scratch. Rows are taken in turn. */
+static void least_point(double *restrict v, double *restrict mu, double *restrict z, const Halfspaces *restrict at,
+                        int sweeps)
+{
+    const Py_ssize_t k = at->k, d = at->d;
+    double of[2], first[64], need[64], most = 0;
+    memset(z, 0, d * sizeof(double));
+    for (Py_ssize_t r = 0; r < k; r++) {
+        const double *a = at->rows + r * d;
+        double top[LANED] = {0}, largest = 0;
+        for (Py_ssize_t i = 0; i < d; i += LANED)
+            for (int j = 0; j < LANED; j++) {
+                const double one = a[i + j] * at->lower[i + j], other = a[i + j] * at->upper[i + j];
+                top[j] += one > other ? one : other;
+                largest = fabs(a[i + j]) > largest ? fabs(a[i + j]) : largest;
+            }
+        reached(of, v, z, a, at, 0);
+        const double farthest = of[0] + 0.95 * (folded(top) - of[0]);
+        need[r] = at->need[r] < farthest ? at->need[r] : farthest;
+        first[r] = largest > 0 ? (at->l1 + at->l2) / largest : 0;
+        mu[r] = 0;
+    }
+    for (int sweep = 0; sweep < (k == 1 ? 1 : sweeps); sweep++) {
+        double moved = 0;
+        for (Py_ssize_t r = 0; r < k; r++) {
+            const double *a = at->rows + r * d, before = mu[r];
+            if (before > 0)
+                for (Py_ssize_t i = 0; i < d; i++)
+                    z[i] -= before * a[i];
+            mu[r] = multiplier(v, z, a, need[r], before, first[r], at);
+            if (mu[r] > 0)
+                for (Py_ssize_t i = 0; i < d; i++)
+                    z[i] += mu[r] * a[i];
+            const double change = fabs(mu[r] - before);
+            moved = change > moved ? change : moved;
+            most = mu[r] > most ? mu[r] : most;
+        }
+        if (moved <= 1e-7 * most)
+            break;
+    }
+    reached(of, v, z, at->rows, at, 0);
+}
+
+/* out_ij = <a_i, b_j>, for rows of n entries; the terms that are left over go to the first partial sums. */
+WIDE static void inner_products(double *restrict out, const double *restrict a, Py_ssize_t count,
+                                const double *restrict b, Py_ssize_t others, Py_ssize_t n)
+{
+    const Py_ssize_t whole = n - n % LANED;
+    for (Py_ssize_t i = 0; i < count; i++, a += n)
+        for (Py_ssize_t j = 0; j < others; j++) {
+            const double *restrict row = b + j * n;
+            double sum[LANED] = {0};
+            for (Py_ssize_t at = 0; at < whole; at += LANED)
+                for (int lane = 0; lane < LANED; lane++)
+                    sum[lane] += a[at + lane] * row[at + lane];
+            for (Py_ssize_t at = whole; at < n; at++)
+                sum[at - whole] += a[at] * row[at];
+            *out++ = folded(sum);
+        }
+}
+
+/* A = L L^T in the lower half of A (n, n), row by row, then the columns of B (n, m) become A^-1 B. Whether A is
+   positive definite. */
+WIDE static int solve_cholesky(double *restrict A, double *restrict B, Py_ssize_t n, Py_ssize_t m)
+{
+    for (Py_ssize_t j = 0; j < n; j++) {
+        const double *column = A + j * n;
+        const double pivot = sqrt(column[j]);
+        if (!(pivot > 0) || pivot == INFINITY)
+            return 0;
+        A[j * n + j] = pivot;
+        for (Py_ssize_t i = j + 1; i < n; i++)
+            A[j * n + i] /= pivot;
+        for (Py_ssize_t c = 0; c < m; c++)
+            B[j * m + c] /= pivot;
+        for (Py_ssize_t i = j + 1; i < n; i++) {
+            const double factor = A[j * n + i];
+            for (Py_ssize_t l = i; l < n; l++)
+                A[i * n + l] -= factor * A[j * n + l];
+            for (Py_ssize_t c = 0; c < m; c++)
+                B[i * m + c] -= factor * B[j * m + c];
+        }
+    }
+    for (Py_ssize_t j = n - 1; j >= 0; j--) {
+        for (Py_ssize_t c = 0; c < m; c++)
+            B[j * m + c] /= A[j * n + j];
+        for (Py_ssize_t i = 0; i < j; i++)
+            for (Py_ssize_t c = 0; c < m; c++)
+                B[i * m + c] -= A[i * n + j] * B[j * m + c];
+    }
+    return 1;
+}
+
 /* From here on it is Python's affair. */
 
 /* The buffers of one call, and the number of entries in the first. */
@@ -916,6 +1075,72 @@ static PyObject *words(PyObject *self, PyObject *args)
     return done(&given, 1, fits);
 }
 
+static PyObject *least_points(PyObject *self, PyObject *args)
+{
+    Given given;
+    double l1, l2;
+    Py_ssize_t k;
+    int sweeps;
+    if (!PyArg_ParseTuple(args, "w*w*y*y*y*y*nddi", OF(0), OF(1), OF(2), OF(3), OF(4), OF(5), &k, &l1, &l2, &sweeps))
+        return NULL;
+    const Py_ssize_t count = k > 0 ? LEN(1) / 8 / k : 0, d = count ? LEN(0) / 8 / count : 0;
+    int fits = k > 0 && k <= 64 && d > 0 && d % LANED == 0 && l2 > 0 && LEN(0) == 8 * count * d &&
+               LEN(1) == 8 * count * k && LEN(2) == 8 * count * k * d && LEN(3) == LEN(1) && LEN(4) == LEN(0) &&
+               LEN(5) == LEN(0);
+    double *z = fits ? PyMem_Malloc(d * sizeof(double)) : NULL;
+    if (fits && !z)
+        PyErr_NoMemory();
+    fits = fits && z;
+    if (fits) {
+        double *v = AT(0), *mu = AT(1);
+        const double *rows = AT(2), *need = AT(3), *lower = AT(4), *upper = AT(5);
+        Py_BEGIN_ALLOW_THREADS;
+        for (Py_ssize_t p = 0; p < count; p++) {
+            const Halfspaces at = {rows + p * k * d, need + p * k, lower + p * d, upper + p * d, k, d, l1, l2};
+            least_point(v + p * d, mu + p * k, z, &at, sweeps);
+        }
+        Py_END_ALLOW_THREADS;
+    }
+    PyMem_Free(z);
+    return done(&given, 6, fits);
+}
+
+static PyObject *cholesky(PyObject *self, PyObject *args)
+{
+    Given given;
+    Py_ssize_t n;
+    int found = 0;
+    if (!PyArg_ParseTuple(args, "w*w*n", OF(0), OF(1), &n))
+        return NULL;
+    const int fits = n > 0 && LEN(0) == 8 * n * n && LEN(1) % (8 * n) == 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        found = solve_cholesky(AT(0), AT(1), n, LEN(1) / 8 / n);
+        Py_END_ALLOW_THREADS;
+    }
+    PyObject *none = done(&given, 2, fits);
+    if (none == NULL)
+        return NULL;
+    Py_DECREF(none);
+    return PyBool_FromLong(found);
+}
+
+static PyObject *inner(PyObject *self, PyObject *args)
+{
+    Given given;
+    Py_ssize_t n;
+    if (!PyArg_ParseTuple(args, "w*y*y*n", OF(0), OF(1), OF(2), &n))
+        return NULL;
+    const Py_ssize_t count = n > 0 ? LEN(1) / 8 / n : 0, others = n > 0 ? LEN(2) / 8 / n : 0;
+    const int fits = n > 0 && LEN(1) == 8 * count * n && LEN(2) == 8 * others * n && LEN(0) == 8 * count * others;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        inner_products(AT(0), AT(1), count, AT(2), others, n);
+        Py_END_ALLOW_THREADS;
+    }
+    return done(&given, 3, fits);
+}
+
 static PyMethodDef methods[] = {
     {"words", words, METH_VARARGS, "words(out, key0, key1, counter0, ..., counter3, rows, jump, count)"},
     {"add_signs", add_signs, METH_VARARGS,
@@ -932,12 +1157,16 @@ static PyMethodDef methods[] = {
      "entropy_step(y, x, g, lower, upper, inverse, eta, a, b, top, itemsize)"},
     {"sums", sums, METH_VARARGS, "sums(x, y, itemsize) -> |x - y|_1, |x - y|_2^2; of x alone if y is None"},
     {"step_norms", step_norms, METH_VARARGS, "step_norms(x, y, itemsize) -> |x|_1, |y|_1, |x - y|_1"},
+    {"least_points", least_points, METH_VARARGS,
+     "least_points(points, multipliers, rows, need, lower, upper, k, l1, l2, sweeps)"},
+    {"cholesky", cholesky, METH_VARARGS, "cholesky(A, B, n) -> whether A is positive definite; B becomes A^-1 B"},
+    {"inner", inner, METH_VARARGS, "inner(out, A, B, n): out = A B^T for rows of n entries"},
     {NULL, NULL, 0, NULL},
 };
 
 static int prepare(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "REVISION", 6);
+    return PyModule_AddIntConstant(module, "REVISION", 7);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
