@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds
@@ -165,6 +166,28 @@ def test_last_is_the_last_and_best_the_best() -> None:
     penalised = run(returns="best", l1=1.5, **options)
     assert penalised.fun == penalised.history.fun.min()
     assert penalised.f > penalised.history.f.min(), "the best F, not the best f"
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.3])
+def test_by_default_the_best_point_that_was_asked_comes_back(l1: float) -> None:
+    """Where f is exact; with l1, every point but those of finite differences."""
+    weights = np.linspace(0.1, 3.0, 40)
+    for budget in (60, 200, 900):
+        asked: list[Any] = []
+
+        def f(points: Any, asked: list[Any] = asked) -> Any:
+            asked.append(points.copy())
+            return np.abs(np.sin(5 * points) + points - 0.4) @ weights + np.square(points).sum(axis=1)
+
+        result = zm.minimize(f, np.full(40, 0.5), l1=l1, bounds=(-1, 1), budget=budget, rng=2)
+        points = np.concatenate(asked)
+        inside = points[(np.abs(points) <= 1).all(axis=1)]
+        totals = f(inside) + l1 * np.abs(inside).sum(axis=1)
+        best = totals.min() if not l1 else result.history.fun.min()
+        assert result.fun <= best
+        assert any((row == result.x).all() for row in inside)
+        last = zm.minimize(f, np.full(40, 0.5), l1=l1, bounds=(-1, 1), budget=budget, rng=2, returns="last")
+        assert last.fun == last.history.fun[-1] >= result.fun
 
 
 def test_random_is_uniform_over_the_measured_iterates() -> None:
@@ -378,3 +401,33 @@ def test_points_do_not_depend_on_blocks_or_on_the_way_of_calling() -> None:
     assert np.array(whole[:11]).tobytes() == np.array(pieces[:11]).tobytes() == np.array(singly[:11]).tobytes()
     np.testing.assert_allclose(a.x, b.x, rtol=1e-9)
     np.testing.assert_allclose(a.x, c.x, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            lambda values: torch.tensor(values, requires_grad=True),
+            r"got Tensor, which numpy cannot read .*: detach\(\)",
+        ),
+        (lambda values: torch.tensor(values, dtype=torch.bfloat16), "got Tensor, which numpy cannot read"),
+        (lambda values: torch.tensor(values, device="meta"), "got Tensor, which numpy cannot read"),
+        (lambda values: np.ma.masked_array(values, values > values.mean()), "some entries are masked: fill them"),
+    ],
+    ids=["gradient", "bfloat16", "another device", "masked"],
+)
+@pytest.mark.parametrize("first", [0, 2])
+def test_answers_that_numpy_cannot_read_are_refused_in_a_sentence(answer: Any, message: str, first: int) -> None:
+    """From the first batch on, or by a function that changes its mind: the queries before are kept."""
+    calls = 0
+
+    def fickle(points: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        values = sphere_function(points)
+        return answer(values) if calls > first else values
+
+    with pytest.raises(zm.errors.OracleError, match=message) as caught:
+        run(fickle)
+    assert caught.value.rows is not None
+    assert caught.value.result.nfev == 11 * first

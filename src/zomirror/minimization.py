@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from zomirror.checks import choice, number, positive, positive_integer
+from zomirror.checks import choice, flag, number, positive, positive_integer, shown
 from zomirror.engine.black_box import BlackBox, call, checked_values
 from zomirror.engine.driver import drive
 from zomirror.engine.durable import PathLike, durably, finish, finished, stored_seed
@@ -41,7 +41,7 @@ def minimize(
     vectorized: bool = True,
     stochastic: bool = False,
     callback: Callback | None = None,
-    returns: str = "last",
+    returns: str | None = None,
     maxiter: int | None = None,
     max_time: float | None = None,
     target: float | None = None,
@@ -79,9 +79,11 @@ def minimize(
     callback : function, optional
         Called with an Intermediate (x, fun, f, nfev, nit, eta, stationarity, nnz) after each iteration; ends the run by
         raising StopIteration.
-    returns : "last", "best" or "random"
-        Which measured iterate to return. With "last", the recommended method returns its best point if the last is
-        clearly worse.
+    returns : None, "last", "best" or "random"
+        None: the point that the method recommends. Where f is exact, the recommended method returns the best point that
+        was asked (with l1 > 0, points of finite differences do not count: they add tiny entries to x); where f is
+        noisy, its last iterate, unless that is clearly worse than the best; other methods return the last iterate.
+        "last", "best", "random": the last, the best or a uniformly random one of the measured iterates.
     maxiter : int, optional
         The largest number of iterations.
     max_time : float, optional
@@ -126,7 +128,7 @@ def minimize(
     cap, attempts = _checked_cap(max_sent, budget), attempts_of(on_error)
     _checked_fun(fun)
     _refuse_small(budget, len(optimizer.query) + 1)
-    team, fun, vectorized = split(fun, workers, block_rows, vectorized=vectorized)
+    team, fun, vectorized = split(fun, workers, block_rows, vectorized=flag("vectorized", vectorized))
     box = BlackBox(partial(call, fun, vectorized=vectorized), attempts=attempts)
     if run_dir is None:
         ledger = MemoryLedger(cap)
@@ -181,8 +183,9 @@ def minimization(
         if status in _MEASURED_AT_END:
             optimizer.tell_closing((yield Request(optimizer.closing, keep, inputs, aside=True)))
             status = optimizer.status if optimizer.status is Status.NONFINITE else status
-    except Interrupted:
-        ledger.checkpoint(optimizer.snapshot())
+    except Interrupted as interrupted:
+        if interrupted.between:
+            ledger.checkpoint(optimizer.snapshot())
         status = Status.INTERRUPTED
     except OracleError as error:
         error.result = optimizer.end(Status.ERROR, str(error), sent=ledger.sent)
@@ -242,7 +245,7 @@ class StopRules:
         target: float | None = None,
     ) -> None:
         if callback is not None and not callable(callback):
-            raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
+            raise ArgumentTypeError(f"expected callback to be a function of one argument, got {shown(callback)}")
         self.callback = callback
         self.maxiter = None if maxiter is None else positive_integer("maxiter", maxiter)
         self.target = None if target is None else number("target", target)
@@ -268,7 +271,7 @@ class StopRules:
 
 def _checked_fun(fun: object) -> Callable[..., Any]:
     if not callable(fun):
-        raise ArgumentTypeError(f"expected fun to be a function of an (n, d) array, got {fun!r}")
+        raise ArgumentTypeError(f"expected fun to be a function of an (n, d) array, got {shown(fun)}")
     return fun
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.checks import choice, nonnegative, positive_integer, seed_of, some, vector
+from zomirror.checks import choice, flag, nonnegative, positive_integer, reading, seed_of, shown, some, vector
 from zomirror.engine.black_box import checked_values, nonfinite_rows
 from zomirror.engine.durable import TRAJECTORY, PathLike, stable_repr, stored_seed
 from zomirror.engine.ledger import JournalLedger, Ledger
@@ -21,7 +21,7 @@ from zomirror.methods.query import MAX_BLOCK_ROWS, Query, Segment
 from zomirror.numerics.arrays import Array, Values, finite
 from zomirror.numerics.random import fingerprint, key_of, uniform
 from zomirror.problem import Box, ElasticNet, Problem
-from zomirror.result import History, Intermediate, Result, Status
+from zomirror.result import History, HistoryLog, Intermediate, Result, Status
 from zomirror.runs.directory import RunDirectory
 from zomirror.runs.snapshot import Arrays, pack, unpack
 
@@ -37,9 +37,8 @@ class Optimizer:
         opt.result.x
 
     `ask()` returns an array (n, d) of points and `tell()` takes their n values. Asking again before telling returns the
-    same points. `x` is the current iterate, around which the next batch lies. `result` holds the last measured iterate
-    (or the best, or a random one: `returns`), or a better one that the method keeps. `Optimizer.open(run_dir, x0, ...)`
-    does the same in a directory that survives the process.
+    same points. `x` is the current iterate, around which the next batch lies. `result` holds the point that `returns`
+    names. `Optimizer.open(run_dir, x0, ...)` does the same in a directory that survives the process.
 
     Parameters
     ----------
@@ -57,22 +56,23 @@ class Optimizer:
         method: Method | None = None,
         rng: object = 0,
         stochastic: bool = False,
-        returns: str = "last",
+        returns: str | None = None,
         noise: float | None = None,
     ) -> None:
         start = vector("x0", x0)
         box = Box.of(bounds, start.size).astype(start.dtype)
         _refuse_outside(start, box)
-        self.returns = choice("returns", returns, RETURNS)
+        self.returns = None if returns is None else choice("returns", returns, RETURNS)
         self.seed = seed_of(rng)
-        problem = Problem(start.size, start.dtype, ElasticNet(l1, l2), box, bool(stochastic))
+        problem = Problem(start.size, start.dtype, ElasticNet(l1, l2), box, flag("stochastic", stochastic))
         if noise is not None:
-            nonnegative("noise", noise)
+            noise = nonnegative("noise", noise)
         self.method = (
             recommended(start, problem.penalty, box, noise=noise) if method is None else _checked_method(method)
         )
         self._keeper = self.method if isinstance(self.method, Keeper) else None  # checked once: it is as slow as a step
-        self._state = self.method.init(start, problem, key_of(self.seed))
+        with reading("method", self.method):
+            self._state = self.method.init(start, problem, key_of(self.seed))
         self._trace = _Trace(self.returns)
         self._query: Query | None = None
         self.nfev = 0
@@ -317,9 +317,9 @@ class Optimizer:
 class _Trace:
     """The history of the measured iterates, and the one to return."""
 
-    def __init__(self, returns: str) -> None:
+    def __init__(self, returns: str | None) -> None:
         self._returns = returns
-        self._rows: list[tuple[int, float, float, float, float, int]] = []
+        self._log = HistoryLog()
         self.latest: Intermediate | None = None
         self.chosen: Intermediate | None = None
         self.stationarity = float("nan")
@@ -328,7 +328,7 @@ class _Trace:
         """Add a measured iterate."""
         nnz = int(np.count_nonzero(x))
         self.latest = Intermediate(x, f + h, f, nfev, state.t, eta, stationarity, nnz)
-        self._rows.append((nfev, f + h, f, eta, stationarity, nnz))
+        self._log.add((nfev, f + h, f, eta, stationarity, nnz))
         if math.isfinite(stationarity):
             self.stationarity = stationarity
         if self._is_better(state):
@@ -336,7 +336,7 @@ class _Trace:
 
     def prefer(self, kept: BestPoint | None, state: State, nfev: int) -> None:
         """Choose the point that the method keeps, if the last iterate is clearly worse."""
-        if self._returns != "last" or kept is None or self.latest is None:
+        if self._returns is not None or kept is None or self.latest is None:
             return
         if self.latest.fun > kept.fun + kept.slack:
             nnz = int(np.count_nonzero(kept.x))
@@ -345,43 +345,37 @@ class _Trace:
     def snapshot(self) -> Arrays:
         """The history and the chosen iterate, as named arrays."""
         chosen = {} if self.chosen is None else pack("chosen", self.chosen)
-        return {"history": self._table()} | chosen
+        return {"history": self._log.table(), "stationarity": np.asarray(self.stationarity)} | chosen
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], x: Array) -> None:
         """Continue from a snapshot."""
-        table = arrays.get("history", np.empty(0))
-        if table.ndim != 2 or table.shape[1] != 6 or table.dtype != np.float64:
-            raise RunError(
-                f"checkpoint array 'history' is {table.dtype} {table.shape}, expected six columns of float64"
-            )
-        for nfev, fun, f, eta, stationarity, nnz in table:
-            self._rows.append((int(nfev), float(fun), float(f), float(eta), float(stationarity), int(nnz)))
-            self.stationarity = float(stationarity) if np.isfinite(stationarity) else self.stationarity
+        try:
+            self._log = HistoryLog.restored(arrays.get("history", np.empty(0)))
+        except ValueError as error:
+            raise RunError(f"checkpoint array 'history' {error}") from None
+        self.stationarity = unpack("stationarity", 0.0, arrays)
         if "chosen.x" in arrays:
             self.chosen = unpack("chosen", Intermediate(x, 0.0, 0.0, 0, 0, 0.0, 0.0, 0), arrays)
 
     def _is_better(self, state: State) -> bool:
-        if self.chosen is None or self.latest is None or self._returns == "last":
+        if self.chosen is None or self.latest is None or self._returns in (None, "last"):
             return True
         if self._returns == "best":
             return self.latest.fun < self.chosen.fun
         # Reservoir sampling: the n-th iterate is chosen with probability 1/n, so all are equally likely in the end.
-        return uniform(state.key, len(self._rows)) * len(self._rows) < 1
+        return uniform(state.key, self._log.count) * self._log.count < 1
 
     def history(self) -> History:
         """The history as arrays."""
-        nfev, fun, f, eta, stationarity, nnz = self._table().T
-        return History(nfev.astype(np.int64), fun, f, eta, stationarity, nnz.astype(np.int64))
-
-    def _table(self) -> NDArray[np.float64]:
-        return np.array(self._rows, dtype=np.float64).reshape(-1, 6)
+        return self._log.history()
 
 
 def _checked_method(method: object) -> Method:
-    missing = [name for name in ("init", "ask", "tell") if not callable(getattr(method, name, None))]
+    with reading("method", method):
+        missing = [name for name in ("init", "ask", "tell") if not callable(getattr(method, name, None))]
     if missing or isinstance(method, type):
         raise ArgumentTypeError(
-            f"expected method to have init, ask and tell, got {method!r}: use zo_ada_expmd() or another preset"
+            f"expected method to have init, ask and tell, got {shown(method)}: use zo_ada_expmd() or another preset"
         )
     return method  # type: ignore[return-value]
 

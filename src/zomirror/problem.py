@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from zomirror.checks import float_dtype, nonnegative, real_array, some
+from zomirror.checks import float_dtype, items, nonnegative, reading, real_array, shown, some
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.numerics.arrays import Array, Indices, sums
 
@@ -72,12 +73,13 @@ class Box:
         """
         if bounds is None:
             return cls()
-        if isinstance(bounds, Box):
-            box = bounds
-        elif hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy's Bounds; importing scipy.optimize is slow
-            box = cls(_shrink(bounds.lb), _shrink(bounds.ub))
-        else:
-            box = cls(*_sides(bounds, d))
+        with reading("bounds", bounds):
+            if isinstance(bounds, Box):
+                box = bounds
+            elif hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy's Bounds; importing scipy.optimize is slow
+                box = cls(_shrink(bounds.lb), _shrink(bounds.ub))
+            else:
+                box = cls(*_sides(bounds, d))
         for name, side in (("lower", box.lower), ("upper", box.upper)):
             if isinstance(side, np.ndarray) and side.size != d:
                 raise ArgumentError(f"expected bounds for {d} coordinates, got {side.size} ({name})")
@@ -117,12 +119,11 @@ def _side(name: str, value: object) -> Array:
 
 
 def _sides(bounds: object, d: int) -> tuple[Any, Any]:
-    try:
-        rows = list(bounds)  # type: ignore[call-overload]
-    except TypeError:
+    if not isinstance(bounds, Iterable) or getattr(bounds, "ndim", 1) == 0:
         raise ArgumentTypeError(
-            f"expected bounds to be two numbers, {d} pairs, two arrays, a Box or a scipy Bounds, got {bounds!r}"
-        ) from None
+            f"expected bounds to be two numbers, {d} pairs, two arrays, a Box or a scipy Bounds, got {shown(bounds)}"
+        )
+    rows = items("bounds", bounds, None if isinstance(bounds, Sized) else max(2, d))
     if len(rows) == 2 and all(_is_single(side) for side in rows):
         return -np.inf if rows[0] is None else rows[0], np.inf if rows[1] is None else rows[1]
     if len(rows) == d and all(_is_pair(row) for row in rows):
@@ -147,7 +148,8 @@ def _is_pair(row: object) -> bool:
 
 def _shrink(side: Array) -> Any:
     """A one-element array as a number: SciPy stores scalar bounds as such arrays."""
-    return side.item() if np.size(side) == 1 else side
+    given = real_array("bounds", side)
+    return given.item() if given.size == 1 else given
 
 
 @dataclass(frozen=True, eq=False)

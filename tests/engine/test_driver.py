@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ import zomirror as zm
 from tests.conftest import Counted, sphere_function
 from zomirror.engine.black_box import BlackBox, PointBuffer, call, checked_values, nonfinite_rows
 from zomirror.engine.driver import drive, drive_many
-from zomirror.engine.ledger import MemoryLedger
+from zomirror.engine.ledger import JournalLedger, MemoryLedger
 from zomirror.engine.request import Interrupted, Job, Request, Search
 from zomirror.engine.retry import attempts_of
+from zomirror.errors import ArgumentError, BudgetError, OracleError
 from zomirror.methods.query import Query
 from zomirror.numerics.random import key_of
+from zomirror.runs.directory import RunDirectory
 
 
 class Oracle:
@@ -390,3 +393,77 @@ def test_an_error_in_one_search_loses_no_answer_of_the_others() -> None:
     with pytest.raises(ZeroDivisionError):
         drive_many(jobs, BlackBox(sphere_function), lockstep=2)
     assert [job.ledger.used for job in jobs] == [5, 5], "what was answered is recorded"
+
+
+def test_a_search_that_asks_for_no_rows_ends() -> None:
+    """Nothing would ever count: the search is told once, and may end in its own way."""
+    nothing = Request(Query(()), checked_values)
+
+    def stubborn() -> Search[None]:
+        while True:
+            try:
+                yield nothing
+            except ArgumentError:
+                continue
+
+    def sensible() -> Search[str]:
+        try:
+            yield nothing
+        except ArgumentError as error:
+            return str(error)
+        return "answered"
+
+    box = BlackBox(sphere_function)
+    with pytest.raises(ArgumentError, match="at least one row"):
+        drive(Job(stubborn()), box)
+    with pytest.raises(ArgumentError, match="at least one row"):
+        drive_many([Job(stubborn()), Job(stubborn())], box, lockstep=2)
+    assert "at least one row" in drive(Job(sensible()), box)
+
+
+def test_an_answer_that_cannot_be_kept_is_lost_and_nothing_stays_in_flight(tmp_path: Path) -> None:
+    """Whatever `keep` raises: the journal says that the batch is lost, and the next one can be sent."""
+    ledger, q = JournalLedger(), query()
+
+    def keep(answer: Any, rows: int) -> Any:
+        raise ZeroDivisionError("no such answer")
+
+    def search() -> Search[Any]:
+        with pytest.raises(OracleError, match="cannot be used: ZeroDivisionError: no such answer") as caught:
+            yield Request(q, keep)
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        assert caught.value.rows == range(10)
+        return (yield Request(q, checked_values))
+
+    with RunDirectory.open(tmp_path / "run", {}, max_sent=20) as run:
+        ledger.attach(run)
+        values = drive(Job(search(), ledger), BlackBox(sphere_function))
+        assert values.tolist() == sphere_function(q.points()).tolist()
+        assert (run.used, run.sent, run.lost) == (10, 20, 10)
+
+
+def test_a_joint_batch_that_fails_counts_twice_and_never_beyond_a_cap() -> None:
+    """Each row was sent together with others and then alone. Who may not send again ends; the others go on."""
+    sent = 0
+
+    def alone_only(points: Any) -> Any:
+        nonlocal sent
+        sent += len(points)
+        if len(points) > 10:
+            raise RuntimeError("too many rows")
+        return sphere_function(points)
+
+    def search() -> Search[str]:
+        try:
+            for t in range(3):
+                yield Request(query(t=t), checked_values)
+        except BudgetError:
+            return "no more"
+        return "done"
+
+    caps = [15, 35, 55, 60]
+    ledgers = [MemoryLedger(cap) for cap in caps]
+    found = drive_many([Job(search(), ledger) for ledger in ledgers], BlackBox(alone_only), lockstep=4)
+    assert found == ["no more", "no more", "no more", "done"]
+    assert all(ledger.sent <= cap for ledger, cap in zip(ledgers, caps, strict=True))
+    assert sum(ledger.sent for ledger in ledgers) == sent

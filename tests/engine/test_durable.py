@@ -22,8 +22,12 @@ from tests.conftest import PRESETS, Counted, sphere_function
 from zomirror.engine.black_box import BlackBox
 from zomirror.engine.driver import drive_many
 from zomirror.minimization import durable_minimization
+from zomirror.result import MOST_ENTRIES
 from zomirror.runs import inspect
+from zomirror.runs import journal as journals
+from zomirror.runs import record as records
 from zomirror.runs.directory import RunDirectory
+from zomirror.runs.folder import write_all
 
 METHOD = zm.methods.zo_ada_expmd(10)  # eleven queries an iteration
 
@@ -689,3 +693,108 @@ def test_a_result_that_cannot_be_stored_is_given_all_the_same(path: Path, task: 
         result = zm.explain(model, np.full(6, 0.4), signed=True, budget=150, run_dir=path)
         assert result.nfev > 1
     assert "the result could not be stored" in result.message
+
+
+# --- a large answer is recorded in several parts ---------------------------------------------------------------------
+
+
+def killed_at_write(write: int, work: Callable[[], Any]) -> bool:
+    """Do the work in a process of its own, which is killed before this write to a journal; whether it was."""
+    pid = os.fork()
+    if pid == 0:
+        left = write
+
+        def counted(*given: Any) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            write_all(*given)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(journals, "write_all", counted)
+            work()
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+def linear_scores(batch: Any) -> Any:
+    return np.stack([batch[:, 0] + batch[:, 1], 1.5 - batch[:, 2], batch[:, 3]], axis=1)
+
+
+def two_explained(**durable: Any) -> list[Any]:
+    found = zm.explain_many(
+        linear_scores, np.full((2, 4), 0.4), kind="PN", signed=True, budget=100, rng=0, lockstep=2, **durable
+    )
+    return [(one.x.tobytes(), one.objective, one.nfev, one.history.fun.tobytes()) for one in found]
+
+
+@pytest.mark.parametrize(("work", "step"), [(lambda **k: bits(run(**k)), 2), (two_explained, 19)], ids=["one", "two"])
+def test_killed_between_the_parts_of_an_answer_it_asks_for_the_rest(
+    path: Path, work: Callable[..., Any], step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was recorded of the answer is used, only the other rows are asked again, and the bits are the same."""
+    whole = work()
+    for module in (journals, records):
+        monkeypatch.setattr(module, "rows_of_a_record", lambda width: 4)
+    write, partly = 1, 0
+    while killed_at_write(write, lambda: work(run_dir=path, max_sent=800)):
+        if (path / "config.json").exists():
+            info = inspect(path)
+            partly += any(one.position % 11 for one in (info, *info.members))
+            assert work(run_dir=path, max_sent=800) == whole
+            assert inspect(path).lost == info.lost
+        shutil.rmtree(path, ignore_errors=True)
+        write += step
+    assert write > 20
+    assert partly > 2
+
+
+# --- F36: long runs ------------------------------------------------------------------------------------------------
+
+
+def bytes_read() -> int:
+    [count] = [line.split()[1] for line in Path("/proc/self/io").read_text().splitlines() if line.startswith("rchar")]
+    return int(count)
+
+
+def test_a_long_run_costs_no_more_as_it_grows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """200,000 queries: history and checkpoint stay as they were at 100,000; what is read is what is new."""
+    looks, sizes, budget = 0, dict[int, int](), 200_000
+
+    def sometimes(run: RunDirectory) -> bool:
+        nonlocal looks
+        looks += 1
+        return looks % 500 == 0 and not run.replaying
+
+    monkeypatch.setattr(RunDirectory, "checkpoint_due", property(sometimes))
+
+    def crashing(now: Any) -> None:
+        if now.nfev >= 0.95 * budget:
+            raise Crash
+        if now.nfev >= budget // 2 and not sizes:
+            sizes[now.nfev] = (path / "checkpoint.npz").stat().st_size
+
+    def first_query(points: Any) -> Any:
+        raise Crash
+
+    given: dict[str, Any] = {"method": zm.methods.zo_ada_expmd(20), "budget": budget, "run_dir": path}
+    with pytest.raises(Crash):
+        run(callback=crashing, **given)
+    journal, [early] = (path / "journal.bin").stat().st_size, sizes.values()
+    assert (path / "checkpoint.npz").stat().st_size < min(1.25 * early, 1e6)
+    before = bytes_read()
+    assert inspect(path).used >= 0.95 * budget
+    inspected = bytes_read() - before
+    before = bytes_read()
+    with pytest.raises(Crash):
+        run(first_query, **given)
+    resumed = bytes_read() - before
+    assert inspected < 0.3 * journal
+    assert resumed < 0.5 * journal
+    result = run(max_sent=2 * budget, **given)
+    assert len(result.history) <= MOST_ENTRIES + 2
+    assert result.nit > 2 * MOST_ENTRIES
+    whole = run(**(given | {"run_dir": None}))
+    assert bits(result) == bits(whole)
+    assert (result.history.best[-1], result.history.nfev[-1]) == (whole.history.fun.min(), result.nfev)

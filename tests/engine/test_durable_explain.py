@@ -19,7 +19,9 @@ from tests.support.loopback import Server, model_server, read_batch, reply
 from tests.support.onnx_models import WEIGHTS
 from zomirror.classifiers import http_classifier
 from zomirror.engine import driver as engine
+from zomirror.errors import RunError
 from zomirror.runs import inspect, list_runs
+from zomirror.runs.directory import RunDirectory
 
 W = np.random.default_rng(0).normal(size=(12, 3))
 X0 = np.full(12, 0.4)
@@ -59,7 +61,8 @@ OPTIONS: dict[str, Any] = {"kind": "PN", "signed": True, "budget": 150, "rng": 0
 
 
 def explain(model: Any = None, x0: Any = X0, **options: Any) -> zm.Explanation:
-    return zm.explain(Model() if model is None else model, x0, **(OPTIONS | options))
+    found: zm.Explanation = zm.explain(Model() if model is None else model, x0, **(OPTIONS | options))
+    return found
 
 
 def explain_many(model: Any = None, **options: Any) -> list[zm.Explanation]:
@@ -500,3 +503,21 @@ def test_a_cap_that_ends_a_search_early_says_so_and_the_run_goes_on_later(path: 
     whole = explain(constant, budget=500)
     assert whole.status is zm.Status.NOT_FOUND
     assert bits(explain(constant, run_dir=path, budget=500, max_sent=1_000)) == bits(whole)
+
+
+def test_a_search_without_states_marks_its_place_for_inspect(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F36: the journal is read from the mark on, and the search is replayed from its first query all the same."""
+    monkeypatch.setattr(RunDirectory, "checkpoint_due", property(lambda self: not self.replaying))
+    for k in (4, 9):
+        with pytest.raises(Crash):
+            explain(Model(at=[k]), run_dir=path, max_sent=1_000)
+        assert inspect(path) == inspect(path, whole=True)
+    assert bits(explain(run_dir=path, max_sent=1_000)) == undisturbed()
+    (path / "result.json").unlink()
+    data = bytearray((path / "journal.bin").read_bytes())
+    data[300] ^= 1
+    (path / "journal.bin").write_bytes(data)
+    model = Model()
+    with pytest.raises(RunError, match="damaged at byte"):
+        explain(model, run_dir=path, max_sent=1_000)
+    assert model.calls == 0

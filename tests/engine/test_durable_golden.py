@@ -54,7 +54,9 @@ def minimised(fun: Any, max_sent: int = 200, **durable: Any) -> zm.Result:
 
 def explained(model: Any, **durable: Any) -> zm.Explanation:
     method = zm.methods.MirrorDescent(zm.methods.Entropy(), zm.methods.TwoPoint(10), zm.methods.Adaptive())
-    return zm.explain(model, X0, kind="PN", signed=True, budget=150, max_sent=300, method=method, rng=0, **durable)
+    options: dict[str, Any] = {"kind": "PN", "signed": True, "budget": 150, "max_sent": 300, "method": method, "rng": 0}
+    found: zm.Explanation = zm.explain(model, X0, **options, **durable)
+    return found
 
 
 def write(root: Path) -> None:

@@ -79,6 +79,7 @@ def test_handlers_are_put_back() -> None:
         assert signal.getsignal(signal.SIGINT) != before[0]
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.requested is signal.SIGINT
+        assert stop
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
@@ -114,3 +115,95 @@ def test_another_thread_gets_a_flag_that_nobody_sets() -> None:
     thread.start()
     thread.join()
     assert seen == [False]
+
+
+SEARCH = """
+import sys, time
+from dataclasses import dataclass
+import numpy as np
+import zomirror as zm
+from zomirror.engine import interrupt
+interrupt.PATIENCE = 0.5
+
+def spin(seconds):
+    print("ready", flush=True)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+
+@dataclass(frozen=True)
+class Spinning:
+    "The method, except that it computes for ever, and asks for nothing, after its third batch."
+    spins = sys.argv[3] == "spins"
+    def __post_init__(self):
+        object.__setattr__(self, "inner", zm.methods.zo_ada_expmd(5))
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+    def init(self, *given):
+        return self.inner.init(*given)
+    def ask(self, state):
+        if self.spins and state.t == 3:
+            spin(1e9)
+        return self.inner.ask(state)
+    def tell(self, *given):
+        return self.inner.tell(*given)
+
+calls = 0
+
+def fun(points):
+    global calls
+    calls += 1
+    if sys.argv[3] == "slow" and calls == 3:  # a batch in flight, for three times the patience; in it another run
+        zm.minimize(lambda p: np.square(p).sum(1), np.ones(2), budget=20, method=zm.methods.zo_ada_expmd(5), rng=0,
+                    callback=lambda now: spin(1.5) if now.nit == 1 else None)
+    return np.square(points - 0.5).sum(axis=1)
+
+def scores(batch):
+    return np.stack([batch.sum(axis=1), 1.0 - batch.sum(axis=1)], axis=1)
+
+def glimpsed(now):
+    if sys.argv[3] == "spins" and now.nfev > 20:
+        spin(1e9)
+
+if sys.argv[2] == "minimize":
+    found = zm.minimize(fun, np.zeros(4), l1=0.1, bounds=(0, 1), budget=60, method=Spinning(), rng=0,
+                        run_dir=sys.argv[1])
+else:
+    found = zm.explain(scores, np.full(4, 0.3), kind="PN", signed=True, budget=200, rng=0, callback=glimpsed,
+                       run_dir=sys.argv[1])
+print(found.status.name, found.nfev, found.x.tobytes().hex())
+"""
+
+
+def searched(path: Path, task: str, how: str, number: signal.Signals | None = None) -> list[str]:
+    command = [sys.executable, "-c", SEARCH, str(path), task, how]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        if number is not None:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(number)
+        said, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    assert (errors, process.returncode) == ("", 0)
+    return said.split()
+
+
+@pytest.mark.parametrize(("task", "number"), [("minimize", signal.SIGTERM), ("explain", signal.SIGINT)])
+def test_a_signal_ends_a_search_that_asks_nothing(tmp_path: Path, task: str, number: signal.Signals) -> None:
+    whole = searched(tmp_path / "whole", task, "whole")
+    assert searched(tmp_path / "run", task, "spins", number)[0] == "INTERRUPTED"
+    info = inspect(tmp_path / "run")
+    assert (info.state, info.lost) == ("interrupted", 0)
+    assert 0 < info.used == info.sent < int(whole[1])
+    assert searched(tmp_path / "run", task, "whole") == whole
+
+
+def test_a_batch_in_flight_is_waited_for_however_long_it_takes(tmp_path: Path) -> None:
+    whole = searched(tmp_path / "whole", "minimize", "whole")
+    assert searched(tmp_path / "run", "minimize", "slow", signal.SIGTERM)[0] == "INTERRUPTED"
+    info = inspect(tmp_path / "run")
+    assert (info.used, info.sent, info.lost) == (18, 18, 0)
+    assert searched(tmp_path / "run", "minimize", "whole") == whole

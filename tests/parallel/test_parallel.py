@@ -177,6 +177,15 @@ def test_patience_is_checked() -> None:
     assert Workers(-1).count == len(os.sched_getaffinity(0))
 
 
+@pytest.mark.parametrize(
+    "where", [2, "dask://127.0.0.1:1", map, ThreadPoolExecutor(1)], ids=["2", "dask", "map", "own"]
+)
+def test_workers_of_every_kind_have_a_deadline(where: Any) -> None:
+    """A worker that hangs cannot be told from a slow one by anything else."""
+    assert Workers(where).patience == 86_400.0
+    assert Workers(where, deadline=600).patience == 600.0
+
+
 def test_a_function_that_cannot_travel_is_refused() -> None:
     lock = threading.Lock()
     with pytest.raises(ArgumentTypeError, match="expected a function that can be pickled"):

@@ -15,6 +15,7 @@ import pytest
 
 from tests.runs.test_directory import ARRAYS, SETTINGS, kill, names, open_run, spend
 from zomirror import runs
+from zomirror.cli.runs import write_command
 from zomirror.errors import ArgumentError, RunError
 from zomirror.runs import lock, npz
 from zomirror.runs.directory import RunDirectory
@@ -233,3 +234,19 @@ def test_a_group_holds_runs_by_name(tmp_path: Path) -> None:
     info = runs.inspect(tmp_path / "group")
     assert info.state == "damaged"
     assert "input-1: " in info.damage[0]
+
+
+@pytest.mark.parametrize("kinds", [["PP"], ["PP", "PN"]])
+def test_a_command_is_finished_when_all_its_runs_are(tmp_path: Path, kinds: list[str]) -> None:
+    """The command line begins its PN after its PP: with only the first one done, it is not finished."""
+    write_command(tmp_path / "cli", ["explain", "model.onnx", "a.png"], members=2)
+    assert runs.inspect(tmp_path / "cli").state == "fresh"
+    for kind in kinds:
+        with RunGroup.open(tmp_path / "cli" / kind, {"members": 1}) as group:
+            with group.member("a", SETTINGS) as run:
+                run.begin(1)
+                run.values([1.0])
+                run.finish({})
+            group.finish({})
+    [info] = runs.list_runs(tmp_path)
+    assert info.state == ("finished" if len(kinds) == 2 else "interrupted")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import resource
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -182,7 +184,7 @@ def test_damage_before_a_later_session_is_refused_also_after_the_machine_went_do
     for _ in range(300):
         one.begin(2)
         one.values([1.0, 2.0])
-        place = one.place[0]
+        place = one.place.offset
     assert one.tally.ceiling > 600 + 2
     one.close()
     two = session(path, boot="boot 2")
@@ -344,6 +346,33 @@ def test_more_values_than_a_record_holds(path: Path, monkeypatch: pytest.MonkeyP
     one.close()
     np.testing.assert_array_equal(recorded(path), values)
     assert look(path).tally.asides == 250
+
+
+def test_a_record_of_holes_is_refused_before_it_fills_the_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gigabyte of zeros whose checksums are right, in a file of a few kilobytes."""
+    rows = record.MOST_NUMBERS
+    one = session(path)
+    monkeypatch.setattr(journals, "MOST_BATCH", rows)
+    monkeypatch.setattr(Journal, "_grow", lambda self, size: None)
+    one.begin(rows)
+    end, tally = one.place.offset, one.tally
+    one.abandon()
+    size, crc, zeros = record.padded(8 + 8 * rows), 0, bytes(1 << 20)
+    for start in range(0, size, 1 << 20):
+        crc = zlib.crc32(zeros[: size - start], crc)
+    head = record._HEAD.pack(record.MARK, Kind.VALUES, rows, 0, rows, 0, rows, 0, crc)
+    with path.open("r+b") as file:
+        file.truncate(end + UNIT + size)
+        file.seek(end)
+        file.write(head + record._CRC.pack(zlib.crc32(head, tally.crc)))
+    assert path.stat().st_blocks * 512 < 1 << 20
+    tracemalloc.start()
+    try:
+        with pytest.raises(RunError, match=rf"damaged at byte {end:,}: a record of 1,073,741,[0-9]+ bytes in a file"):
+            recorded(path)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_window_is_one_sync_and_a_kill_in_it_loses_one_batch(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -592,9 +621,9 @@ def test_room_is_what_a_batch_takes(path: Path, width: int) -> None:
     for rows in (1, 4, 5, 201):
         one = session(path)
         one.begin(rows)
-        end = one.place[0] - UNIT
+        end = one.place.offset - UNIT
         one.values(np.zeros((rows, width)) if width else np.zeros(rows))
-        assert one.place[0] - end <= room(rows, width) <= one.place[0] - end + 2 * UNIT
+        assert one.place.offset - end <= room(rows, width) <= one.place.offset - end + 2 * UNIT
         one.close()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.checks import some
+from zomirror.checks import as_array, some
 from zomirror.errors import ArgumentError, OracleError
 from zomirror.methods.query import Query
 from zomirror.numerics.arrays import Array, Values, finite
@@ -82,9 +82,9 @@ def _stack(answers: list[Any]) -> Any:
 def checked_values(answer: Any, rows: int) -> Values:
     """`answer` as float64 values of shape (rows,), or OracleError with what to return instead."""
     try:
-        given = np.asarray(answer)
-    except ValueError:
-        raise OracleError("expected one number per row, got a ragged sequence") from None
+        given = as_array(answer)
+    except TypeError as error:
+        raise OracleError(f"expected one number per row, got {error}") from error.__cause__
     if given.dtype.kind not in "biuf":
         raise OracleError(f"expected values that are real numbers, got dtype {given.dtype}: return one float per row")
     if given.shape != (rows,):

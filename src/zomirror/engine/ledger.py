@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.errors import BudgetError, RunError
+from zomirror.errors import BudgetError
 from zomirror.runs.directory import RunDirectory
 
 Answer = NDArray[np.float64]
@@ -37,6 +37,7 @@ class Ledger(Protocol):
     def recall(self, rows: int, points: int, *, aside: bool = False) -> Answer | None:
         """The values of the next `rows` rows that an earlier process recorded; None if there are none.
 
+        They are fewer than `rows` if that process was killed while it recorded an answer in several parts.
         `points` is the checksum of the points to query: RunError if the recorded points were others. Rows `aside` are
         not part of the trajectory: with a larger budget the run would not query them there.
         """
@@ -121,6 +122,8 @@ class JournalLedger:
     keeps_points = True
     _run: RunDirectory
     _in_flight = False
+    _has_states = False
+    """Whether the search saves states of its own: it has asked for the last one."""
 
     def attach(self, run: RunDirectory) -> None:
         """Use this run. It is opened when its search starts, so that few of many runs are open at a time."""
@@ -142,10 +145,7 @@ class JournalLedger:
             return self._run.aside(rows, points)
         if not self._run.replaying:
             return None
-        values = self._run.take(rows, points)
-        if len(values) != rows:
-            raise RunError(f"expected {rows} recorded values, got {len(values)}: the run was recorded in other blocks")
-        return values
+        return self._run.take(rows, points)
 
     def affords(self, rows: int) -> bool:
         """Whether `rows` more rows stay within max_sent."""
@@ -163,6 +163,8 @@ class JournalLedger:
         """Write the values to the journal."""
         self._run.values(values, points)
         self._in_flight = False
+        if not self._has_states and self._run.checkpoint_due:
+            self._run.checkpoint({})  # only the place, so that `inspect` need not read the whole journal
 
     def lose(self, reason: str) -> None:
         """Write to the journal that the batch in flight is lost."""
@@ -180,4 +182,5 @@ class JournalLedger:
 
     def restore(self, into: Callable[[Arrays], object]) -> None:
         """Pass the state of the last good checkpoint to `into`."""
+        self._has_states = True
         self._run.restore(into)

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from zomirror.engine.black_box import PointBuffer
+from zomirror.engine.interrupt import Interrupted, computing
 from zomirror.engine.ledger import Answer, Ledger, MemoryLedger
+from zomirror.errors import ArgumentError
 from zomirror.methods.query import Query
 from zomirror.numerics.arrays import Array
+
+__all__ = ["Interrupted", "Job", "Request", "Search"]
 
 T = TypeVar("T")
 
@@ -28,10 +32,7 @@ class Request:
 
 
 Search = Generator[Request, Answer, T]
-
-
-class Interrupted(Exception):  # noqa: N818 - not an error
-    """Thrown into a search that a signal asked to stop."""
+_NO_ROWS = "expected a method to ask for at least one row, got none: end the search instead"
 
 
 @dataclass(eq=False)
@@ -60,9 +61,16 @@ class Job(Generic[T]):
 
     def _advance(self, move: Callable[[Any], Request], given: Any) -> None:
         try:
-            self.request = move(given)
+            with computing:
+                self.request = move(given)
+            if not len(self.request.query):  # no count would ever end a search that asks for nothing
+                self.request = self.search.throw(ArgumentError(_NO_ROWS))
+                if not len(self.request.query):
+                    raise ArgumentError(_NO_ROWS)
         except StopIteration as stop:
             self.request, self.outcome = None, stop.value
+        except Interrupted:  # the search was not there to take it: its run was being opened or closed
+            raise KeyboardInterrupt("a signal asked to stop: the same call resumes the run") from None
         else:
             self.points = self.request.query.checksum() if self.ledger.keeps_points else 0
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from zomirror.checks import choice, positive_integer
 from zomirror.engine.black_box import BlackBox
+from zomirror.engine.interrupt import in_flight
 from zomirror.engine.ledger import Answer, Ledger
 from zomirror.engine.request import Job
 from zomirror.errors import OracleError, ZomirrorError
@@ -75,34 +76,42 @@ def ask_block(job: Job[Any], box: BlackBox, start: int, stop: int) -> Answer:
     samples = (request.query.samples(start, stop),) if request.query.stochastic else ()
     where = range(ledger.used, ledger.used + rows)
     for attempt in range(1, box.attempts + 1):
-        ledger.begin(rows, aside=request.aside)
-        again = Again([(ledger, rows)])
-        try:
-            with accounted(again):
-                answer = box.ask(inputs, *samples)
-        except Exception as error:
-            passed = error is again.refused or isinstance(error, box.passes)
-            if attempt < box.attempts and not passed:
-                continue
-            ledger.lose(type(error).__name__)
-            if passed:
+        with in_flight:
+            ledger.begin(rows, aside=request.aside)
+            again = Again([(ledger, rows)])
+            try:
+                with accounted(again):
+                    answer = box.ask(inputs, *samples)
+            except Exception as error:
+                passed = error is again.refused or isinstance(error, box.passes)
+                if attempt < box.attempts and not passed:
+                    continue
+                ledger.lose(type(error).__name__)
+                if passed:
+                    raise
+                if isinstance(error, OracleError):
+                    error.rows = error.rows or where
+                    raise
+                raise OracleError(
+                    f"{box.name} raised {type(error).__name__}: {_said(error)} (queries {where.start} to "
+                    f"{where.stop - 1} of the run, attempt {attempt} of {box.attempts})",
+                    rows=where,
+                ) from error
+            try:
+                values = request.keep(answer, rows)
+            except OracleError as error:
+                error.rows = where
+                ledger.lose("an answer that is not one number, or one row of scores, for each row")
                 raise
-            if isinstance(error, OracleError):
-                error.rows = error.rows or where
-                raise
-            raise OracleError(
-                f"{box.name} raised {type(error).__name__}: {_said(error)} (queries {where.start} to {where.stop - 1} "
-                f"of the run, attempt {attempt} of {box.attempts})",
-                rows=where,
-            ) from error
-        try:
-            values = request.keep(answer, rows)
-        except OracleError as error:
-            error.rows = where
-            ledger.lose("an answer that is not one number, or one row of scores, for each row")
-            raise
-        ledger.record(values, job.points)
-        return values
+            except Exception as error:
+                ledger.lose(type(error).__name__)
+                raise OracleError(
+                    f"the answer of {box.name} cannot be used: {type(error).__name__}: {_said(error)} (queries "
+                    f"{where.start} to {where.stop - 1} of the run)",
+                    rows=where,
+                ) from error
+            ledger.record(values, job.points)
+            return values
     raise AssertionError("unreachable")
 
 

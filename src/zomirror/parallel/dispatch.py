@@ -139,7 +139,7 @@ class Round:
         now = time.monotonic()
         job.busy_since = now if job.busy_since is None else job.busy_since
         job.not_before = now + TICK
-        return now - job.busy_since <= max(self._plan.silence, self._plan.patience or 0.0)
+        return now - job.busy_since <= max(self._plan.silence, self._plan.deadline or 0.0)
 
     def _check(self, now: float) -> None:
         """Give up units past their deadline and workers that are lost."""
@@ -159,8 +159,6 @@ class Round:
     def _late(self, job: _Job, slot: Slot, now: float) -> str | None:
         """Why a unit is past its deadline, or None; a queued unit may wait as long as others begin or end."""
         patience = self._plan.patience
-        if patience is None:
-            return None
         if job.since is None:
             waited = now - self._moved > max(patience, self._plan.silence, slot.start_time)
             return "its worker has not begun it" if waited else None

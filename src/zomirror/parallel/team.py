@@ -116,7 +116,7 @@ def _mapped(plan: Workers, units: list[Unit]) -> Iterator[tuple[int, Any]]:
             arrived.put(error)
 
     threading.Thread(target=call, daemon=True).start()
-    until = time.monotonic() + len(units) * (plan.patience or 0.0)
+    until = time.monotonic() + len(units) * plan.patience
     for i in range(len(units)):
         try:
             outcome = arrived.get(timeout=max(0.0, until - time.monotonic()))

@@ -7,12 +7,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-from zomirror.checks import positive, positive_integer
+from zomirror.checks import positive, positive_integer, reading, shown
 from zomirror.errors import ArgumentError, ArgumentTypeError
 
 _FORMS = (
     "give a number of processes, an executor with submit(), a function like map, a Dask client or 'dask://host:port'"
 )
+
+
 _DAY = 86_400.0
 
 
@@ -26,9 +28,9 @@ class Workers:
         A number of processes on this machine (-1: one per core; 1: this process), an executor with submit(), a
         function like map, a Dask client, or "dask://host:port" of a Dask scheduler.
     deadline
-        Seconds that one unit may take; its process is then killed if it is a local process or a Dask worker with a
-        nanny. None: no limit, except one day for an executor or a map of yours, whose stopped workers cannot be
-        told from slow ones.
+        Seconds that one unit (an input of explain_many, a block of rows of minimize) may take; its process is then
+        killed if it is a local process or a Dask worker with a nanny. None: one day. A worker that hangs cannot be told
+        from a slow one otherwise, so give a few times what a unit usually takes.
     silence
         Seconds after which a stopped process, or a Dask worker without heartbeats, counts as lost.
     attempts
@@ -45,8 +47,10 @@ class Workers:
             positive("deadline", self.deadline)
         positive("silence", self.silence)
         positive_integer("attempts", self.attempts)
-        if self.is_foreign and not (self.where is None or self.is_executor or callable(self.where)):
-            raise ArgumentTypeError(f"expected workers, got {self.where!r}: {_FORMS}")
+        with reading("workers", self.where):
+            known = not self.is_foreign or self.where is None or self.is_executor or callable(self.where)
+        if not known:
+            raise ArgumentTypeError(f"expected workers, got {shown(self.where)}: {_FORMS}")
 
     @classmethod
     def of(cls, workers: Any) -> Workers:
@@ -105,6 +109,6 @@ class Workers:
         return self.where is None or self.count == 1
 
     @property
-    def patience(self) -> float | None:
-        """Seconds that a unit may take, or None: the deadline, or one day if lost workers would not be noticed."""
-        return _DAY if self.is_foreign and self.deadline is None else self.deadline
+    def patience(self) -> float:
+        """Seconds that a unit may take: the deadline, or one day."""
+        return _DAY if self.deadline is None else self.deadline

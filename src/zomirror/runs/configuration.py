@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zomirror.runs.folder import Folder
+    from zomirror.runs.record import Place
 
 NAME = "config.json"
 ARRAYS = "arrays.npz"
@@ -91,10 +92,10 @@ def read(folder: Folder) -> Config | None:
     return Config(kind, run_id, created, version, settings, arrays)
 
 
-def read_journal(fd: int, folder: Folder, config: Config, *, marks: tuple[int, ...] = (), moving: bool = False) -> Scan:
+def read_journal(fd: int, folder: Folder, config: Config, *, place: Place | None = None, moving: bool = False) -> Scan:
     """Scan the journal of a run; RunError if it has another run identifier than the configuration."""
     what = folder.where(JOURNAL)
-    found = scan(fd, what, marks=marks, moving=moving)
+    found = scan(fd, what, place=place, moving=moving)
     if found.run_id.hex() != config.run_id:
         raise RunError(f"{what} belongs to another run than {NAME}: restore the right one from a copy")
     return found

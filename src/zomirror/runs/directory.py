@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from zomirror.runs.scan import Scan
     from zomirror.runs.stored_result import Stored
 
-_SELDOM = 5.0  # least time between two checkpoints, in seconds
-_SHARE = 100  # checkpoints take at most 1 / _SHARE of the time
+_SELDOM = 1.0  # least time between two checkpoints, in seconds: about what a resume has to repeat
+_SHARE = 50  # checkpoints take at most 1 / _SHARE of the time
 
 
 class RunDirectory:
@@ -67,8 +67,7 @@ class RunDirectory:
         try:
             what = folder.where(configs.JOURNAL)
             self._checkpoint = self._glance()
-            marks = (self._checkpoint.offset,) if self._checkpoint else ()
-            found = read_journal(fd, folder, config, marks=marks)
+            found = read_journal(fd, folder, config, place=self._checkpoint.place if self._checkpoint else None)
             self._check_checkpoint(found)
             self._replay = Replay(fd, what, found)
             session = lock.owner.write()
@@ -236,8 +235,7 @@ class RunDirectory:
         started = time.monotonic()
         try:
             self._journal.sync()
-            end, crc = self._journal.place
-            Checkpoint(self._config.run_id, tally.position, end, crc).save(self._folder, state)
+            Checkpoint(self._config.run_id, self._journal.place).save(self._folder, state)
             return True
         except RunError as error:
             self.notes.append(f"no checkpoint was written: {error}")
@@ -262,13 +260,13 @@ class RunDirectory:
         except RunError as error:
             self._set_aside(str(error))
             return None
-        self._replay.skip(self._checkpoint.offset, self._checkpoint.position)
+        self._replay.skip(self._checkpoint.place)
         return state
 
     def result(self) -> Stored | None:
         """The stored result; None if there is none, or if the journal or a setting has changed since."""
         try:
-            return results.read(self._folder, self._config, self._journal.place[1])
+            return results.read(self._folder, self._config, self._journal.tally.crc)
         except RunError as error:
             self.notes.append(f"the stored result cannot be used: {error}")
             return None
@@ -277,7 +275,7 @@ class RunDirectory:
         """End the session and store the result; nothing can be sent afterwards."""
         self._check_owner()
         self._journal.close()
-        results.write(self._folder, self._config, self._journal.place[1], summary, arrays or {})
+        results.write(self._folder, self._config, self._journal.tally.crc, summary, arrays or {})
 
     def _check_owner(self) -> None:
         if not self._lock.held:
@@ -298,13 +296,13 @@ class RunDirectory:
         known = self._checkpoint
         if known is None:
             return
-        if known.offset > found.end:
+        if known.place.offset > found.end:
             raise RunError(
                 f"{self._folder.where(configs.JOURNAL)} ends at byte {found.end:,}, but a checkpoint was made at byte "
-                f"{known.offset:,}: recorded queries are missing. Restore the journal from a copy, "
+                f"{known.place.offset:,}: recorded queries are missing. Restore the journal from a copy, "
                 f"or start in another run_dir"
             )
-        if found.marks.get(known.offset) != (known.crc, known.position):
+        if found.start != known.place.offset:
             self._set_aside(f"{self._folder.where(checkpoints.NAME)} does not fit the journal")
 
     def _set_aside(self, reason: str) -> None:

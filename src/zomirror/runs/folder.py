@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
+from zomirror.checks import reading
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
 
 if TYPE_CHECKING:
@@ -52,12 +53,14 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     """The run directory as an absolute path; it need not exist."""
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentTypeError(f"expected run_dir to be a str or a Path, got {type(path).__name__}")
-    text = os.fspath(path)
+    with reading("run_dir", path):
+        text = os.fspath(path)
+        text = str.__str__(text) if isinstance(text, str) else text  # a subclass may lie about its length
     if not isinstance(text, str) or not text or "\0" in text:
         raise ArgumentError(f"expected run_dir to name a directory, got {text!r}: give a non-empty path of text")
     try:
         return Path(text).expanduser().absolute()
-    except RuntimeError:
+    except (RuntimeError, ValueError):  # no such user, or a name that no user can have
         raise ArgumentError(f"expected run_dir to begin with a home directory that exists, got {text!r}") from None
 
 

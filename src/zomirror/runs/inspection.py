@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,13 @@ from zomirror.runs import checkpoint as checkpoints
 from zomirror.runs import configuration as configs
 from zomirror.runs import stored_result as results
 from zomirror.runs.configuration import read_journal
+from zomirror.runs.document import LARGEST, decode
 from zomirror.runs.folder import Folder, check_name, check_path
 from zomirror.runs.lock import holder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zomirror.runs.configuration import Config
     from zomirror.runs.document import Json
     from zomirror.runs.scan import Scan
@@ -57,11 +61,20 @@ class RunInfo:
         return "; ".join((text, *self.damage))
 
 
-def inspect(path: str | os.PathLike[str]) -> RunInfo:
-    """Describe a run or a group of runs; RunError if the directory does not exist or holds neither."""
+def inspect(path: str | os.PathLike[str], *, whole: bool = False) -> RunInfo:
+    """Describe a run or a group of runs; RunError if the directory does not exist or holds neither.
+
+    Parameters
+    ----------
+    path : path
+        The run directory.
+    whole : bool
+        False: read each journal from its last checkpoint on, which takes less than a second however long the run is.
+        True: read and check every byte.
+    """
     folder = Folder.open(check_path(path))
     try:
-        return _describe(folder)
+        return _describe(folder, whole=whole)
     finally:
         folder.close()
 
@@ -75,7 +88,7 @@ def list_runs(root: str | os.PathLike[str]) -> list[RunInfo]:
         folder.close()
 
 
-def _members(folder: Folder, depth: int) -> list[RunInfo]:
+def _members(folder: Folder, depth: int, *, whole: bool = False) -> list[RunInfo]:
     found = []
     for name in folder.names():
         if folder.kind(name) != "directory":
@@ -86,13 +99,13 @@ def _members(folder: Folder, depth: int) -> list[RunInfo]:
             continue
         try:
             if child.kind(configs.NAME) is not None or (child.kind(configs.COMMAND) is not None and depth > 1):
-                found.append(_describe(child, depth - 1))
+                found.append(_describe(child, depth - 1, whole=whole))
         finally:
             child.close()
     return found
 
 
-def _describe(folder: Folder, depth: int = DEPTH) -> RunInfo:
+def _describe(folder: Folder, depth: int = DEPTH, *, whole: bool = False) -> RunInfo:
     try:
         config = configs.read(folder)
     except RunError as error:
@@ -100,7 +113,10 @@ def _describe(folder: Folder, depth: int = DEPTH) -> RunInfo:
     if config is None:
         if folder.kind(configs.COMMAND) is None or not depth:
             raise RunError(f"directory {str(folder.path)!r} holds no run: it has no {configs.NAME}")
-        return _sum_up(RunInfo(folder.path, "group", "fresh"), _members(folder, depth), running=False, finished=None)
+        members = _members(folder, depth, whole=whole)
+        all_begun = len(members) >= _promised(folder)
+        finished = all_begun and {member.state for member in members} == {"finished"}
+        return _sum_up(RunInfo(folder.path, "group", "fresh"), members, running=False, finished=finished)
     owner, damage = None, tuple[str, ...]()
     try:
         owner = holder(folder)
@@ -120,18 +136,34 @@ def _describe(folder: Folder, depth: int = DEPTH) -> RunInfo:
     if config.kind == "group":
         if not depth:  # the library never nests groups this deep
             return replace(blank, state="damaged")
-        return _describe_group(folder, config, blank, depth, running=running)
-    return _describe_run(folder, config, blank, running=running)
+        return _describe_group(folder, config, blank, _members(folder, depth, whole=whole), running=running)
+    return _describe_run(folder, config, blank, running=running, whole=whole)
 
 
-def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: bool) -> RunInfo:
+def _promised(folder: Folder) -> int:
+    """The number of runs that a command makes: it begins them one after another."""
+    try:
+        members = decode(folder.read(configs.COMMAND, limit=LARGEST), folder.where(configs.COMMAND)).get("members")
+    except RunError:
+        return 1  # resuming the command reports what is wrong with it
+    return members if isinstance(members, int) else 1
+
+
+def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: bool, whole: bool) -> RunInfo:
     damage = list(info.damage)
+    try:
+        known = checkpoints.glance(folder)
+    except RunError as error:
+        known = None
+        damage.append(str(error))
+    place = known.place if known and known.run_id == config.run_id else None
+    read = partial(read_journal, folder=folder, config=config, place=None if whole else place)
     try:
         fd = folder.open_file(configs.JOURNAL)
     except RunError as error:
         return replace(info, state="damaged", damage=(*damage, str(error)))
     try:
-        found = _read_moving(fd, folder, config) if running else read_journal(fd, folder, config)
+        found = _read_moving(partial(read, fd)) if running else read(fd)
     except RunError as error:
         return replace(info, state="damaged", damage=(*damage, str(error)))
     finally:
@@ -147,13 +179,9 @@ def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: boo
     state = "running" if running and not finished else state
     if found.dropped and not running:
         damage.append(f"{found.dropped:,} bytes of an unfinished write lie at the end of {what}")
-    try:
-        known = checkpoints.glance(folder)
-        if known and known.run_id == config.run_id and known.offset > found.end and not running:
-            state = "damaged"
-            damage.append(f"{what} ends at byte {found.end:,}, but a checkpoint was made at byte {known.offset:,}")
-    except RunError as error:
-        damage.append(str(error))
+    if place is not None and place.offset > found.end and not running:
+        state = "damaged"
+        damage.append(f"{what} ends at byte {found.end:,}, but a checkpoint was made at byte {place.offset:,}")
     budget = config.settings.get("budget")
     known_budget = isinstance(budget, (int, float)) and budget > 0
     return replace(
@@ -169,41 +197,41 @@ def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: boo
     )
 
 
-def _read_moving(fd: int, folder: Folder, config: Config) -> Scan:
+def _read_moving(read: Callable[..., Scan]) -> Scan:
     """Scan a journal while its owner writes: it is damaged only if it also does not grow."""
     try:
-        return read_journal(fd, folder, config)
+        return read()
     except RunError:
-        end = read_journal(fd, folder, config, moving=True).end
+        end = read(moving=True).end
         for _ in range(_TRIES):
             time.sleep(0.02)
-            found = read_journal(fd, folder, config, moving=True)
+            found = read(moving=True)
             if found.end > end:
                 return found
         raise
 
 
-def _describe_group(folder: Folder, config: Config, info: RunInfo, depth: int, *, running: bool) -> RunInfo:
+def _describe_group(folder: Folder, config: Config, info: RunInfo, members: list[RunInfo], *, running: bool) -> RunInfo:
     finished = False
     try:
         finished = results.belongs(folder, config, 0) is not None
     except RunError as error:
         info = replace(info, damage=(*info.damage, str(error)))
-    found = _sum_up(info, _members(folder, depth), running=running, finished=finished)
+    found = _sum_up(info, members, running=running, finished=finished)
     total = config.settings.get("members")
     done = sum(member.state == "finished" for member in found.members)
     return replace(found, progress=min(1.0, done / total) if isinstance(total, int) and total > 0 else None)
 
 
-def _sum_up(info: RunInfo, members: list[RunInfo], *, running: bool, finished: bool | None) -> RunInfo:
-    """The totals and state of a group; with `finished` None it is finished when all its members are."""
+def _sum_up(info: RunInfo, members: list[RunInfo], *, running: bool, finished: bool) -> RunInfo:
+    """The totals and state of a group; `finished` if no member is running or damaged."""
     states, damage = [member.state for member in members], list(info.damage)
     if running or "running" in states:
         state = "running"
     elif "damaged" in states:
         state = "damaged"
         damage += [f"{m.path.name}: {text}" for m in members if m.state == "damaged" for text in m.damage]
-    elif set(states) == {"finished"} if finished is None else finished:
+    elif finished:
         state = "finished"
     else:
         state = "interrupted" if members else "fresh"

@@ -25,6 +25,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,7 @@ from zomirror.runs.record import (
     MOST_TEXT,
     UNIT,
     Kind,
+    Place,
     pack,
     padded,
     room,
@@ -93,8 +95,11 @@ class Journal:
     ) -> None:
         self._fd = fd
         self._what = what
+        self._found = found.tally
         self._tally = found.settled()
         self._end = found.end
+        self._last = found.last
+        self._asides = found.asides
         self._dropped = found.dropped
         self._capacity = found.size
         self._session = session
@@ -116,9 +121,10 @@ class Journal:
         return self._tally
 
     @property
-    def place(self) -> tuple[int, int]:
-        """The end of the records and the CRC of the last one, which together identify this state of the journal."""
-        return self._end, self._tally.crc
+    def place(self) -> Place:
+        """The end of the records with their totals, from which a later process can read on."""
+        tally = self._tally if self._live else self._found
+        return Place(self._end, self._last, replace(tally), {at: [*where] for at, where in self._asides.items()})
 
     def affords(self, rows: int) -> bool:
         """Whether `rows` more rows stay within `max_sent`."""
@@ -158,6 +164,7 @@ class Journal:
                 kind, position = Kind.VALUES, self._tally.position + len(part)
                 if beside is not None:
                     kind, position = Kind.ASIDE, beside
+                    self._asides.setdefault(beside, []).append(self._end)
                 self._append(kind, len(part), position, payload=values_payload(part, points), width=width)
             if time.monotonic() > self._due:
                 self.sync()
@@ -300,6 +307,7 @@ class Journal:
             write_all(self._fd, data, self._end)
             tally.apply(kind, count, position, sent, payload)
             tally.crc = crc
+            self._last = self._end
             self._end += len(data)
             self._capacity = max(self._capacity, self._end)
         except OSError as error:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zomirror.errors import RunError
-from zomirror.runs.record import UNIT, Kind, unpack
+from zomirror.runs.record import MOST, UNIT, Kind, read_file_header, unpack
+from zomirror.runs.scan import check_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zomirror.runs.record import Head
+    from zomirror.runs.record import Head, Place
     from zomirror.runs.scan import Scan
 
 
@@ -25,6 +26,8 @@ class Replay:
         self._fd = fd
         self._what = what
         self._offset = UNIT
+        header = read_file_header(os.pread(fd, UNIT, 0))
+        self._crc = header[2] if header else 0
         self._asides = {position: list(offsets) for position, offsets in found.asides.items()}
         self._rest: NDArray[np.float64] = np.empty(0)
         self._points = 0
@@ -36,9 +39,10 @@ class Replay:
         """The number of rows recorded off the trajectory up to this position."""
         return sum(rows for at, rows in self._beside.items() if at <= position) if self._beside else 0
 
-    def skip(self, offset: int, position: int) -> None:
-        """Continue from the byte offset and position of a checkpoint."""
-        self._offset, self.position, self._rest = offset, position, np.empty(0)
+    def skip(self, place: Place) -> None:
+        """Continue from the place of a checkpoint."""
+        self._offset, self._crc, self.position = place.offset, place.tally.crc, place.tally.position
+        self._rest = np.empty(0)
 
     def take(self, rows: int, points: int | None = None) -> NDArray[np.float64]:
         """The values of the next `rows` rows of the trajectory, or of as many as are recorded.
@@ -70,21 +74,24 @@ class Replay:
     def _next(self) -> NDArray[np.float64]:
         while True:
             offset = self._offset
-            head = self._head(offset)
+            # The chain is checked here too: the scan may have started after this record.
+            head = self._head(offset, self._crc)
             self._offset += UNIT + head.size
+            self._crc = head.crc
             if head.kind is Kind.VALUES:
                 values, self._points = self._read(offset, head)
                 return values
 
-    def _head(self, offset: int) -> Head:
-        head = unpack(os.pread(self._fd, UNIT, offset), None)
-        if head is None:
+    def _head(self, offset: int, previous: int | None = None) -> Head:
+        head = unpack(os.pread(self._fd, UNIT, offset), previous)
+        if head is None or head.numbers > MOST.get(head.kind, head.numbers):
             raise self._changed(offset)
         return head
 
     def _read(self, offset: int, head: Head) -> tuple[NDArray[np.float64], int]:
-        payload = os.pread(self._fd, head.size, offset + UNIT)
-        if len(payload) != head.size or zlib.crc32(payload) != head.payload_crc:
+        check_size(self._fd, self._what, offset, head)
+        payload = bytearray(head.size)
+        if os.preadv(self._fd, [payload], offset + UNIT) != head.size or zlib.crc32(payload) != head.payload_crc:
             raise self._changed(offset)
         return head.values(payload)
 
@@ -97,4 +104,7 @@ class Replay:
             )
 
     def _changed(self, offset: int) -> RunError:
-        return RunError(f"{self._what} has changed at byte {offset:,} since it was opened: run the same call again")
+        return RunError(
+            f"{self._what} is damaged at byte {offset:,}, or was changed since it was opened: run the same call again, "
+            "restore the file from a copy, or start in another run_dir"
+        )

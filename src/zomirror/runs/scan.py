@@ -1,4 +1,4 @@
-"""Read a journal from its first byte: its totals, where it ends, and whether it is damaged."""
+"""Read a journal, from its first byte or from a place known to be intact: its totals, its end, and any damage."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from zomirror.runs.record import (
     UNIT,
     Head,
     Kind,
+    Place,
     Tally,
     read_file_header,
     unpack,
@@ -29,6 +30,11 @@ from zomirror.runs.record import (
 MOST_ASIDES = 1 << 16  # records off the trajectory; a journal with more is damaged
 MOST_FREE = 1 << 30  # bytes after the last record; a journal with more is damaged
 _BLOCK = 1 << 20
+PLAIN = 1 << 24
+"""Bytes of a record that is always read."""
+PACKED = 256
+"""A larger record has at most 256 times the bytes that its file takes on the disk: file systems that compress reach
+that, files of holes exceed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +46,11 @@ class Scan:
     end: int
     size: int
     dropped: int
-    records: int  # intact ones
+    records: int  # intact ones that were read
     asides: dict[int, list[int]] = field(default_factory=dict)  # position -> offsets of the records
-    marks: dict[int, tuple[int, int]] = field(default_factory=dict)  # asked offset -> (CRC, position) there
     same_machine: bool = False  # the machine was not restarted since the last session
+    last: int = 0  # where the last record starts; 0: there is none
+    start: int = UNIT  # where reading started
 
     @property
     def cut(self) -> bool:
@@ -60,8 +67,10 @@ class Scan:
         return replace(self.tally, open=0, sent=self.tally.ceiling if unsure else self.tally.sent)
 
 
-def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = False) -> Scan:
+def scan(fd: int, what: str, *, place: Place | None = None, moving: bool = False) -> Scan:
     """Read a journal from its first byte to its last intact record; RunError with the byte where it is damaged.
+
+    Reading starts at `place` instead, if the journal has that record and that state there.
 
     A bad tail without later records is an unfinished write, and is left out. If the machine was not restarted since the
     last session, every record before another one was once intact, so a bad one there is damage. After a restart, any
@@ -71,17 +80,17 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = Fals
     """
     size = os.fstat(fd).st_size
     with os.fdopen(os.dup(fd), "rb", buffering=_BLOCK) as file:
-        file.seek(0)
-        first = file.read(UNIT)
-        run_id, crc = _check_file_header(first, what)
+        run_id, crc = _check_file_header(os.pread(fd, UNIT, 0), what)
         tally = Tally(crc)
         asides: dict[int, list[int]] = {}
-        seen: dict[int, tuple[int, int]] = {}
-        end, records, beside = UNIT, 0, 0
+        end, last = UNIT, 0
+        if place is not None and _holds(fd, place, crc, size):
+            tally, end, last = replace(place.tally), place.offset, place.last
+            asides = {position: [*offsets] for position, offsets in place.asides.items()}
+        file.seek(end)
+        start, records, beside = end, 0, sum(len(offsets) for offsets in asides.values())
         torn_head = False
         while True:
-            if end in marks:
-                seen[end] = (tally.crc, tally.position)
             if end >= size:  # its owner may be writing faster than we read
                 break
             data = file.read(UNIT)
@@ -93,6 +102,7 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = Fals
                 break
             if head.numbers > MOST.get(head.kind, head.numbers):
                 raise _damage(what, end, f"{head.kind.name} of {head.numbers:,}, more than is ever written")
+            check_size(fd, what, end, head)
             payload = _read_payload(file, head)
             if payload is None:
                 break
@@ -106,16 +116,39 @@ def scan(fd: int, what: str, *, marks: tuple[int, ...] = (), moving: bool = Fals
             except ValueError as error:
                 raise _damage(what, end, str(error)) from error
             tally.crc = head.crc
+            last = end
             end += UNIT + head.size
             records += 1
     owner = lock.Owner.read(tally.session)
     same_machine = owner is not None and owner.boot != "" and owner.boot == lock.boot_id()
     if moving:
-        return Scan(run_id, tally, end, size, 0, records, asides, seen, same_machine)
+        return Scan(run_id, tally, end, size, 0, records, asides, same_machine, last, start)
     if torn_head and same_machine:  # a kill may cut a payload, never a head: this was once an intact record
         raise _damage(what, end, "the record there is not intact")
     dropped = _check_tail(fd, what, end, size, ceiling=None if same_machine else tally.ceiling)
-    return Scan(run_id, tally, end, size, dropped, records, asides, seen, same_machine)
+    return Scan(run_id, tally, end, size, dropped, records, asides, same_machine, last, start)
+
+
+def check_size(fd: int, what: str, offset: int, head: Head) -> None:
+    """RunError if a record is far larger than its whole file on the disk: a file of holes would fill the memory."""
+    if head.size > PLAIN and head.size > PACKED * 512 * os.fstat(fd).st_blocks:
+        raise _damage(what, offset, f"a record of {head.size:,} bytes in a file that takes far less of the disk")
+
+
+def _holds(fd: int, place: Place, header: int, size: int) -> bool:
+    """Whether the record that ends at the place is there, with the CRC and the totals of the place."""
+    tally = place.tally
+    if place.last == 0:
+        return place.offset == UNIT and tally == Tally(header) and not place.asides
+    if not UNIT <= place.last < place.offset <= size:
+        return False
+    head = unpack(os.pread(fd, UNIT, place.last), None)
+    return (
+        head is not None
+        and place.last + UNIT + head.size == place.offset
+        and (head.crc, head.sent) == (tally.crc, tally.sent)
+        and (head.kind is Kind.ASIDE or head.position == tally.position)
+    )
 
 
 def _check_file_header(first: bytes, what: str) -> tuple[bytes, int]:
