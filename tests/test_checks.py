@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import zomirror as zm
 from zomirror import checks
@@ -117,6 +119,56 @@ def test_seeds_of_other_types_are_refused(rng: Any) -> None:
 def test_a_negative_seed_is_refused() -> None:
     with pytest.raises(zm.errors.ArgumentError, match="expected rng >= 0, got -1"):
         checks.seed_of(-1)
+
+
+FOUR = [0.1, 0.2, 0.3, 0.4]
+MASKED = np.ma.masked_array(FOUR, [False, True, False, False])
+
+
+class Mute(int):
+    """A number that cannot be shown or compared."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+    __lt__ = __gt__ = __index__ = __int__ = __float__ = __repr__  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"x0": torch.tensor(FOUR, requires_grad=True)}, r"Tensor, which numpy cannot read .*: detach\(\)"),
+        ({"x0": torch.tensor(FOUR, dtype=torch.bfloat16)}, r"Tensor, which numpy cannot read .*: detach\(\)"),
+        ({"x0": torch.tensor(FOUR, device="meta")}, r"Tensor, which numpy cannot read"),
+        ({"x0": MASKED}, "some entries are masked: fill them"),
+        ({"stochastic": np.array([True, False])}, "expected stochastic to be True or False, got array"),
+        ({"stochastic": 1}, "expected stochastic to be True or False, got 1"),
+        ({"vectorized": np.array([True, False])}, "expected vectorized to be True or False"),
+        ({"budget": np.timedelta64(80)}, "expected budget to be an integer"),
+        ({"l1": np.timedelta64(1)}, "expected l1 to be a number"),
+        ({"l1": Mute(-1)}, "expected l1 >= 0, got -1.0"),
+        ({"budget": Mute(0)}, "expected budget >= 1, got 0"),
+        ({"l1": 10**400}, "expected l1 to fit into a float"),
+        ({"bounds": itertools.count()}, "expected bounds with at most 4 items, got more"),
+        ({"bounds": MASKED}, "expected bounds"),
+    ],
+    ids=range(14),
+)
+def test_arguments_of_odd_types_are_refused_in_a_sentence(options: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"fun": lambda X: X[:, 0], "x0": FOUR, "budget": 80} | options
+    with pytest.raises((zm.errors.ArgumentError, zm.errors.ArgumentTypeError), match=message):
+        zm.minimize(**given)
+
+
+@pytest.mark.parametrize(
+    "signed", [np.array([True, False]), np.ones(4), torch.tensor([True, True]), "yes"], ids=range(4)
+)
+def test_signed_is_true_or_false(signed: Any) -> None:
+    for make in (lambda: zm.Vector(signed=signed), lambda: zm.explain(lambda X: X, FOUR, signed=signed)):
+        with pytest.raises(zm.errors.ArgumentTypeError, match="expected signed to be True or False"):
+            make()
+    numpys: Any = np.bool_(True)
+    assert zm.Vector(signed=numpys).signed
 
 
 class Unreadable:

@@ -10,10 +10,18 @@ f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box; with `Optimizer` the caller asks th
 """
 
 from zomirror import datasets, errors, methods, models, runs
-from zomirror.classifiers import as_classifier, command_classifier, command_function, http_classifier, onnx_classifier
-from zomirror.contrast import Explanation, attack, attack_many, explain, explain_many
+from zomirror.classifiers import (
+    above,
+    as_classifier,
+    between,
+    command_classifier,
+    command_function,
+    http_classifier,
+    onnx_classifier,
+)
+from zomirror.contrast import Explanation, attack, attack_many, changes_frame, explain, explain_many
 from zomirror.engine.retry import Retry
-from zomirror.features import Vector
+from zomirror.features import Groups, Regions, Table, Vector, Windows, Words
 from zomirror.minimization import minimize
 from zomirror.optimizer import Optimizer
 from zomirror.parallel import Workers
@@ -23,16 +31,24 @@ from zomirror.version import __version__
 
 __all__ = [
     "Explanation",
+    "Groups",
     "Optimizer",
+    "Regions",
     "Result",
     "Retry",
     "Status",
+    "Table",
     "Vector",
+    "Windows",
+    "Words",
     "Workers",
     "__version__",
+    "above",
     "as_classifier",
     "attack",
     "attack_many",
+    "between",
+    "changes_frame",
     "command_classifier",
     "command_function",
     "datasets",

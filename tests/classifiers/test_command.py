@@ -400,6 +400,66 @@ def test_scores_that_are_not_numbers_are_left_to_the_caller():
         assert np.isinf(scores[:, 1]).all()
 
 
+DAEMON = """
+import os, sys, time
+
+def daemonise(path, keep):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for fd in range(3):
+                os.close(fd)
+            with open(path, "w") as file:
+                file.write(str(os.getpid()))
+            end = time.time() + 60  # where nobody ends it
+            while time.time() < end:
+                time.sleep(0.05)
+                if keep and os.fork():
+                    os._exit(0)  # another process number each time
+            os._exit(0)
+        os._exit(0)
+    while not os.path.exists(path) or not open(path).read():
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="daemons are found through /proc")
+@pytest.mark.parametrize(
+    ("rest", "persistent"),
+    [
+        ("time.sleep(60)", True),  # it hangs beside its daemon
+        ("os._exit(3)", True),  # it leaves its daemon behind
+        ("for line in sys.stdin: print(1, 2, flush=True)", False),  # it answers, and its daemon stays
+    ],
+    ids=["hangs", "dies", "answers"],
+)
+def test_a_program_that_daemonises_does_not_outlive_its_deadline(rest, persistent, tmp_path):
+    note = tmp_path / "pid"
+    code = f"{DAEMON}\ndaemonise({str(note)!r}, False)\n{rest}"
+    classifier = command_classifier(python(code), framing="lines", timeout=2.0, persistent=persistent)
+    if persistent:
+        with pytest.raises(OracleError):
+            classifier(X)
+    else:
+        np.testing.assert_array_equal(classifier(X), np.tile([1.0, 2.0], (7, 1)))
+    assert gone(int(note.read_text()), 1.0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="daemons are found through /proc")
+def test_a_daemon_that_changes_its_number_is_ended_too(tmp_path):
+    note = tmp_path / "pid"
+    code = f"{DAEMON}\ndaemonise({str(note)!r}, True)\ntime.sleep(60)"
+    with pytest.raises(OracleError, match=r"no answer in 1 s"):
+        command_classifier(python(code), framing="lines", timeout=1.0)(X)
+    marked = []
+    for environ in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            marked += [environ] if str(note).encode() in environ.read_bytes() else []
+        except OSError:
+            continue
+    assert not marked
+
+
 # What it may see and do
 
 
@@ -447,10 +507,23 @@ def test_it_runs_where_it_is_told_to(tmp_path):
         ({"timeout": 0.0}, "expected timeout > 0"),
         ({"max_bytes": 0}, "expected max_bytes"),
         ({"batch_rows": 0}, "expected batch_rows"),
+        ({"args": None}, "expected args to be a list of strings, got None"),
+        ({"args": 5}, "expected args to be a list of strings, got 5"),
+        ({"args": b"python"}, "no shell is used, split it"),
+        ({"args": {"python": 1}}, "expected args to be a list of strings"),
+        ({"persistent": np.ones(2)}, "expected persistent to be True or False"),
+        ({"persistent": "no"}, "expected persistent to be True or False"),
+        ({"environment": None}, "expected environment to be a list of names"),
+        ({"environment": "HOME"}, "expected environment to be a list of names"),
+        ({"environment": [3]}, "expected environment to hold names"),
+        ({"cwd": 3}, "expected cwd to be a string"),
+        ({"cwd": "a\0b"}, "expected cwd to be a directory"),
+        ({"timeout": None}, "expected timeout to be a number"),
+        ({"max_bytes": "many"}, "expected max_bytes to be an integer"),
     ],
 )
 def test_bad_arguments_are_refused_when_made(options, message):
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
         command_classifier(**{"args": python(""), **options})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import codecs
 import dataclasses
 import gzip
 import inspect
@@ -25,7 +27,7 @@ from tests.support.loopback import CERTIFICATE, Request, Server, model_server, r
 from tests.support.onnx_models import WEIGHTS
 from zomirror.classifiers import http_classifier
 from zomirror.classifiers.http.payload import OpenInference
-from zomirror.errors import ArgumentError, BudgetError, OracleError
+from zomirror.errors import ArgumentError, ArgumentTypeError, BudgetError, OracleError
 
 X = np.random.default_rng(5).normal(size=(11, 4)).astype(np.float32)
 VARIABLE = "ZOM_TOKEN"
@@ -668,6 +670,162 @@ def test_a_secret_is_sent_and_found_nowhere_else(answer, secret, monkeypatch, ca
         assert not any(CANARY[i : i + 8] in text for i in range(len(CANARY) - 7))
 
 
+GIVEN_BY_MISTAKE = [
+    "sk-proj-4f9aT0kenQx81Zb",
+    "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    "AKIAIOSFODNN7EXAMPLE",
+    "hf_qWeRtYuIoPaSdFgHjKlZxCvBnM",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+    "correct horse battery staple",
+    "0123456789abcdef0123456789abcdef",
+    "A=B\0C",
+]
+
+
+@pytest.mark.parametrize("secret", GIVEN_BY_MISTAKE, ids=range(len(GIVEN_BY_MISTAKE)))
+def test_a_secret_given_as_the_name_of_its_variable_is_not_shown(secret, monkeypatch, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv(VARIABLE, "another")
+    mistakes = [
+        {"token_env": secret},
+        {"header_env": {"X-Api-Key": secret}},
+        {"header_env": {secret: VARIABLE + "_UNSET"}},
+        {"header_env": {secret: secret}},
+        {"header_env": {secret: 3}},
+        {"header_env": [secret]},
+        {"header_env": secret},
+        {"token_env": [secret]},
+        {"token_env": secret.encode()},
+    ]
+    said = []
+    for options in mistakes:
+        with pytest.raises((ArgumentError, ArgumentTypeError)) as caught:
+            http_classifier("https://host", **options)
+        said += [str(caught.value), repr(caught.value), str(caught.value.__cause__), str(caught.value.__context__)]
+    if secret.isascii() and secret.replace("-", "").isalnum():  # taken as the name of a header, it is sent as one
+        said.append(repr(http_classifier("https://host", header_env={secret: VARIABLE})))
+    for text in [*said, caplog.text, *capfd.readouterr()]:
+        assert secret not in text
+        assert not any(secret[i : i + 8] in text for i in range(len(secret) - 7))
+
+
+def test_a_name_that_cannot_be_a_secret_is_shown_to_whom_mistyped_it():
+    with pytest.raises(ArgumentError, match="the environment variable MY_API_TOKN, found none"):
+        http_classifier("https://host", token_env="MY_API_TOKN")  # noqa: S106
+
+
+DIGITS = "730915628044"
+ENCODINGS: dict[str, Any] = {
+    "base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "base64 for URLs": lambda key: base64.urlsafe_b64encode(f"Bearer {key}".encode()).decode().rstrip("="),
+    "base32": lambda key: base64.b32encode(key.encode()).decode(),
+    "base85": lambda key: base64.b85encode(key.encode()).decode(),
+    "hexadecimal": lambda key: key.encode().hex(),
+    "hexadecimal in pairs": lambda key: key.encode().hex(":"),
+    "quoted for a URL": lambda key: "".join(f"%{byte:02X}" for byte in key.encode()),
+    "escaped as JSON": lambda key: "".join(f"\\u{ord(c):04x}" for c in key),
+    "entities of HTML": lambda key: "".join(f"&#{ord(c)};" for c in key),
+    "upper case": str.upper,
+    "swapped case": lambda key: key.title().swapcase(),
+    "backwards": lambda key: key[::-1],
+    "rotated": lambda key: codecs.encode(key, "rot13"),
+    "codes": lambda key: " ".join(str(ord(c)) for c in key),
+    "a list of codes": lambda key: json.dumps(list(key.encode())),
+    "bits": lambda key: " ".join(f"{ord(c):08b}" for c in key),
+    "one number": lambda key: str(int.from_bytes(key.encode(), "big")),
+    "spelt": " ".join,
+    "spelt with dashes": "-".join,
+    "one letter per line": "\n".join,
+    "in pieces of three": lambda key: " ".join(key[i : i + 3] for i in range(0, len(key), 3)),
+    "in pieces in words": lambda key: " model ".join(key[i : i + 5] for i in range(0, len(key), 5)),
+    "with zero-width spaces": "\u200b".join,
+    "fullwidth": lambda key: "".join(chr(ord(c) + 0xFEE0) for c in key),
+    "utf-16": lambda key: key.encode("utf-16").decode("latin-1"),
+    "utf-16 without its mark": lambda key: key.encode("utf-16-be").decode("latin-1"),
+}
+PLACES: dict[str, Any] = {
+    "an error": lambda told: reply(told, "500 Error"),
+    "a busy server": lambda told: reply(told, "503 Busy"),
+    "an answer": lambda told: reply(told),
+    "a field": lambda told: reply(json.dumps({"error": {"expected model": told}}), "400 Bad"),
+    "the status": lambda told: f"HTTP/1.1 500 {told[:200]}\r\nContent-Length: 3\r\n\r\nbad".encode("utf-8", "replace"),
+    "the version": lambda told: lambda peer: peer.sendall(f"HTTP/{told[:200]}\r\n\r\n".encode("utf-8", "replace")),
+    "a header": lambda told: lambda peer: peer.sendall(f"HTTP/1.1 500 No\r\n{told}\r\nX: y\r\n\r\n".encode()),
+    "a length": lambda told: reply(b"", "500 No", Content_Length=told.replace("\n", " ")),
+    "a wait": lambda told: reply(b"", "503 No", Retry_After=told.replace("\n", " ")[:9]),
+    "an encoding": lambda told: reply(b"", Content_Encoding=told.replace("\n", " ")),
+}
+
+
+def pieces(text: str) -> set[str]:
+    """All runs of 8 letters and digits of a text in lower case, whatever separates them; `model` is no piece."""
+    plain = "".join(c for c in text.lower().replace("model", "") if c.isalnum())
+    return {plain[i : i + 8] for i in range(len(plain) - 7)}
+
+
+@pytest.mark.parametrize("secret", [CANARY, DIGITS])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_secret_that_a_server_repeats_in_another_encoding_is_not_shown(place, secret, monkeypatch, caplog, capfd):
+    """No 8 letters or digits of what the server made of the secret are in the error, its traceback or a log."""
+    monkeypatch.setenv(VARIABLE, secret)
+    caplog.set_level(logging.DEBUG)
+    told_by: dict[str, str] = {}
+
+    def repeating(*_: Any) -> Any:
+        return PLACES[place](told_by["now"])
+
+    with Server(repeating) as server:
+        ours = pieces(f"no answer from {server.url} in the answer of expected status")
+        ours |= pieces(f"{server.url} token_env")  # a port may end like the first part of the secret
+        for name, encode in ENCODINGS.items():
+            told_by["now"] = str(encode(secret))
+            classifier = quick(server.url, timeout=0.5, retries=0, token_env=VARIABLE, encoding="json")
+            with pytest.raises(OracleError) as caught:
+                classifier(X)
+            shown = [str(caught.value), told(caught.value), caplog.text, *capfd.readouterr()]
+            caplog.clear()
+            secrets = (pieces(secret) | pieces(told_by["now"])) - ours
+            for text in shown:
+                assert not pieces(text) & secrets, name
+                assert secret not in text
+
+
+def test_a_description_that_holds_the_secret_in_another_encoding_is_not_shown(monkeypatch):
+    monkeypatch.setenv(VARIABLE, CANARY)
+    name = CANARY.encode().hex()
+    numbers = [int.from_bytes(CANARY.encode()[i : i + 4], "big") for i in range(0, 24, 4)]
+    one = {"name": name, "datatype": "FP32", "shape": [-1, *numbers]}
+    cases = [
+        ({"inputs": [one, one]}, {}),
+        ({"inputs": [one], "outputs": [one, one]}, {}),
+        ({"inputs": [one], "outputs": [one]}, {"output": "y"}),
+        ({"inputs": [one | {"datatype": name[:20]}]}, {}),
+        ({"inputs": [one], "outputs": [one]}, {}),
+    ]
+    for metadata, options in cases:
+        with Server(lambda *_, metadata=metadata: reply(json.dumps(metadata))) as server:
+            given: Any = options
+            make = partial(http_classifier, server.url, model="linear", token_env=VARIABLE, **given)
+            with pytest.raises((ArgumentError, OracleError)) as caught:
+                make()(X)
+            shown = [repr(make())] if metadata is cases[-1][0] else []
+            for text in [*shown, told(caught.value)]:
+                assert not pieces(text) & pieces(name)
+                assert not pieces(text) & pieces(" ".join(map(str, numbers)))
+
+
+def test_a_server_that_got_a_secret_is_quoted_in_known_words(monkeypatch):
+    monkeypatch.setenv(VARIABLE, CANARY)
+    words = '{"error": "Model xqz not found: expected shape (1, 784), got [4]"}'
+    with (
+        Server(lambda *_: reply(words, "404 Not Found")) as server,
+        pytest.raises(
+            OracleError, match=r"the server says: .*error.*: … model … not found: expected shape \(1, 784\), got"
+        ),
+    ):
+        quick(server.url, token_env=VARIABLE)(X)
+
+
 def test_a_description_that_repeats_the_secret_is_refused(monkeypatch):
     monkeypatch.setenv(VARIABLE, CANARY)
 
@@ -874,8 +1032,35 @@ def test_there_is_no_way_to_switch_verification_off():
         ({"model": ""}, "expected model to be a name"),
         ({"version": "a\nb"}, "expected version to be a name"),
         ({"datatype": "INT8"}, "expected a model with input of FP16"),
+        ({"datatype": ["FP32"]}, "expected a model with input of FP16"),
+        ({"url": None}, "expected url to be a string, got an object of type NoneType"),
+        ({"url": 5}, "expected url to be a string"),
+        ({"url": b"http://host"}, "expected url to be a string"),
+        ({"proxy": 5}, "expected proxy to be a string"),
+        ({"header_env": ["X-Api-Key"]}, "expected header_env to be a mapping of headers to environment variables"),
+        ({"header_env": "X-Api-Key"}, "expected header_env to be a mapping"),
+        ({"header_env": {3: "HOME"}}, "expected token_env and header_env to hold strings"),
+        ({"header_env": {"X-Api-Key": None}}, "expected token_env and header_env to hold strings"),
+        ({"token_env": 3}, "expected token_env and header_env to hold strings"),
+        ({"timeout": "60"}, "expected timeout to be a number"),
+        ({"retries": None}, "expected retries to be an integer"),
+        ({"retries": np.zeros(2)}, "expected retries to be an integer"),
+        ({"rng": "seed"}, "expected rng to be an integer"),
+        ({"rng": -1}, "expected rng >= 0"),
+        ({"ca_file": 3}, "expected ca_file to be a string"),
+        ({"ca_file": "no such file"}, "expected ca_file to be a file of certificates"),
+        ({"on_send": 3}, "expected on_send to be a function"),
+        ({"input": 3}, "expected input to be a string"),
+        ({"output": b"y"}, "expected output to be a string"),
+        ({"model": None, "rows": None}, "expected rows to be a string"),
+        ({"model": None, "scores": 3}, "expected scores to be a string"),
     ],
 )
 def test_bad_arguments_are_refused_when_made(options, message):
-    with pytest.raises(ArgumentError, match=message):
-        quick("http://127.0.0.1:1", **options)
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
+        quick(**({"url": "http://127.0.0.1:1"} | options))
+
+
+def test_a_timeout_of_many_years_is_a_long_one():
+    with Server(model_server(WEIGHTS)) as server:
+        assert quick(server.url, timeout=1e300)(X).shape == (11, 3)

@@ -162,7 +162,7 @@ def test_an_onnx_file_tells_the_shape_of_its_input(here: Path) -> None:
     ("words", "code", "said"),
     [
         (["a.png"], 2, "expected MODEL and at least one INPUT"),
-        (["lenet", "a.txt"], 2, "expected INPUT as digits:N, a .png"),
+        (["lenet", "a.xyz"], 2, "expected INPUT as digits:N, a .png"),
         (["lenet", "no.png"], 2, "a file that exists"),
         (["lenet", "digits:x"], 2, "expected digits:N with N in 0..9"),
         (["lenet", "digits:7", "--l1", "-1"], 2, "expected l1 >= 0"),
@@ -223,6 +223,43 @@ def test_a_model_behind_a_url_and_its_secret(here: Path, monkeypatch: pytest.Mon
     assert len(written) >= 4
     assert canary not in result.output
     assert not [text for text in written if canary.encode() in text]
+
+
+@pytest.mark.parametrize("secret", ["sk-4f9aT0kenQx81Zb", "ghp_16C7e42F292c6912E7710c", "AKIAIOSFODNN7EXAMPLE"])
+def test_a_secret_given_as_the_name_of_its_variable_is_not_shown(secret: str, here: Path) -> None:
+    picture(Path("a.png"))
+    with loopback.Server(lambda *_: loopback.reply("{}")) as server:
+        for model in (server.url, "https://example.org", "toy_model:predict"):
+            options = ("--budget", 200, "--token-env", secret, "--run-dir", "run")
+            for command in ("explain", "attack"):
+                result = call(command, model, "a.png", *options, code=2)
+                assert secret not in result.output + result.stderr
+                assert secret not in str(result.exception)
+        assert server.requests == []
+    for path in here.rglob("*"):
+        assert secret not in path.name
+        assert not path.is_file() or secret.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("minimize", "toy_model:predict", "--dim", "99999999999999"), "expected --dim of at most 100,000,000"),
+        (("minimize", "toy_model:predict", "--dim", "9" * 400), "expected --dim of at most 100,000,000"),
+        (("explain", "toy_model:predict", "a.png", "--shape", "inf,3"), "expected --shape as positive integers"),
+        (("explain", "toy_model:predict", "a.png", "--shape", "nan"), "expected --shape as positive integers"),
+        (("explain", "toy_model:predict", "a.png", "--shape", "99999999999999999999"), "expected --shape as positive"),
+        (("explain", "toy_model:predict", "a.png", "--l1", "inf"), "expected l1 to be finite"),
+        (("explain", "toy_model:predict", "a.png", "--seed", "-1"), "--seed|expected rng"),
+    ],
+    ids=range(7),
+)
+def test_absurd_sizes_are_refused_in_a_sentence(words: tuple[str, ...], message: str, here: Path) -> None:
+    picture(Path("a.png"))
+    result = call(*words, code=2)
+    assert re.search(message, result.output + result.stderr)
+    assert "Traceback" not in result.output + result.stderr
+    assert "a bug in zomirror" not in result.output + result.stderr
 
 
 def test_a_model_in_the_open_inference_protocol(here: Path) -> None:

@@ -84,7 +84,7 @@ def least_l1(model: Affine, x0: Any, rival: int) -> float:
 @pytest.mark.parametrize("i", range(6))
 def test_on_an_affine_model_the_change_is_the_least_there_is(i: int) -> None:
     model: Affine = MODELS["affine"]
-    a = zm.attack(model, X[i], budget=1500, rng=0)
+    a = zm.attack(model, X[i], kappa=0.0, budget=1500, rng=0)
     rivals = [k for k in range(3) if k != a.label]
     assert a.l1_norm == pytest.approx(min(least_l1(model, X[i], k) for k in rivals), rel=0.01)
 
@@ -190,7 +190,7 @@ def test_a_picture_with_impossible_classes_is_attacked(start: float) -> None:
         rival = np.where(gain < -0.35, -np.inf, gain)
         return np.stack([-gain, rival, np.full(len(batch), -np.inf)], axis=1)
 
-    found = zm.attack(predict, np.full((16, 16), start), budget=1_500, rng=0)
+    found = zm.attack(predict, np.full((16, 16), start), kappa=0.0, budget=1_500, rng=0)
     assert found.valid
     assert found.contrast_label == 1
     assert found.l1_norm == pytest.approx(256 * (0.5 - start), rel=0.01)
@@ -342,7 +342,7 @@ def test_too_much_kappa_is_told_from_a_class_that_stays() -> None:
         ({"signed": False}, TypeError, "signed"),
         ({"kappa": -1}, ValueError, "kappa"),
         ({"budget": 10}, ValueError, "budget"),
-        ({"target": "cat"}, TypeError, "target"),
+        ({"target": "cat"}, ValueError, "target as a number"),
         ({"bounds": (0.5, 1.0)}, ValueError, "bounds"),
         ({"fixed": range(D)}, ValueError, "unfix some or widen the bounds$"),
         ({"baseline": 1}, TypeError, r"options of attack_many\(\) among bounds, .*, got baseline"),

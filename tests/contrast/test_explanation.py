@@ -17,6 +17,7 @@ from hypothesis.extra.numpy import arrays
 import zomirror as zm
 from tests.support.contrast_models import Affine
 from zomirror.contrast import explanation_json as stored
+from zomirror.features import Change
 
 FOUND = zm.explain(
     Affine.draw(6, 3, seed=2),
@@ -250,3 +251,45 @@ def test_html_shows_names_and_runs_none(name: str) -> None:
     assert set(image) == {"alt", "src"}
     assert re.fullmatch(r"data:image/png;base64,[A-Za-z0-9+/=]+", image["src"] or "")
     assert page.words == image["alt"] == e.words()
+
+
+def test_changes_name_each_feature_that_moved_largest_first() -> None:
+    moved = FOUND.changes
+    assert len(moved) == FOUND.nnz
+    values = dict(zip(FOUND.feature_names or (), FOUND.x0.tolist(), strict=True))
+    after = dict(zip(FOUND.feature_names or (), FOUND.perturbed.tolist(), strict=True))
+    assert all(one.before == values[one.name] and one.after == after[one.name] for one in moved)
+    sizes = [abs(one.after - one.before) for one in moved]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        ("not bad", "bad"),
+        ({"age": 30, "job": "none", "car": None, "x": 1.5}, {"age": 31, "job": "any", "car": True, "x": float("inf")}),
+    ],
+    ids=["text", "row"],
+)
+def test_texts_and_rows_survive_json(inputs: tuple[Any, Any]) -> None:
+    changes = (Change("job", "none", "any"), Change("x", 1.5, 2.5))
+    one = replace(FOUND, x0=inputs[0], perturbed=inputs[1], space="table", listed=changes)
+    back = zm.Explanation.from_json(one.to_json())
+    assert (back.x0, back.perturbed, back.changes) == (inputs[0], inputs[1], changes)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("space", "cube", "a space among"),
+        ("x0", {"text": "a"}, "of one kind"),
+        ("x0", {"row": {"a": [1]}}, "x0 as to_json writes it"),
+        ("listed", [["a", 1]], "listed as to_json writes it"),
+        ("listed", [["a", 1, {}]], "listed as to_json writes it"),
+        ("labels", {"dtype": "float64", "shape": [1], "data": [0.5]}, "labels that are integers"),
+    ],
+    ids=["space", "text", "row", "pair", "value", "labels"],
+)
+def test_hostile_inputs_changes_and_labels_are_refused(field: str, value: Any, says: str) -> None:
+    with pytest.raises(zm.errors.DataError, match=says):
+        zm.Explanation.from_json(json.dumps(DOCUMENT | {field: value}))

@@ -28,14 +28,15 @@ def test_the_keywords_of_explain_are_a_short_form_of_vector() -> None:
     ("call", "given", "says"),
     [
         (zm.explain, {"features": zm.Vector(), "bounds": (0, 1)}, "features, or bounds as its short form, got both"),
-        (zm.explain, {"features": "all"}, r"features to be zm.Vector\(...\), got 'all'"),
+        (zm.explain, {"features": "all"}, r"features to be zm.Vector\(...\) or another space, got 'all'"),
         (zm.attack, {"features": zm.Vector()}, "features with signed=True"),
         (zm.explain, {"feature_names": "ab"}, "feature_names to be a sequence of names"),
         (zm.explain, {"signed": np.array([True])}, "signed to be True or False"),
         (zm.explain, {"search": None}, "search to be an integer"),
         (zm.explain, {"kappa": "1"}, "kappa to be a number"),
+        (zm.explain, {"budget": 10**400}, "expected budget <= "),
     ],
-    ids=["both", "text", "one-sided attack", "names", "array as flag", "none", "text as number"],
+    ids=["both", "text", "one-sided attack", "names", "array as flag", "none", "text as number", "endless"],
 )
 def test_wrong_options_are_refused_before_the_first_query(call: Any, given: dict[str, Any], says: str) -> None:
     def never(batch: Any) -> Any:
@@ -55,4 +56,6 @@ def test_scalars_of_any_type_are_plain_numbers_from_the_door_on() -> None:
 
 def test_every_option_is_known_to_the_functions_of_many_inputs() -> None:
     assert {"l1", "kind", "features", "bounds", "feature_names"} <= KNOWN["explain"]
-    assert KNOWN["explain"] - KNOWN["attack"] == {"kind", "signed", "loss", "baseline", "search"}
+    assert KNOWN["explain"] - KNOWN["attack"] == (
+        {"kind", "signed", "loss", "baseline", "search", "fewest", "answers", "plausible", "plausibility"}
+    )

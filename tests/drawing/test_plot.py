@@ -34,7 +34,9 @@ LONG = tuple(f"a class with a very long name, which is number {i}" for i in rang
 def explained(shape: tuple[int, ...], kind: str = "PN", signed: bool = False, **options: Any) -> zm.Explanation:
     size = int(np.prod(shape))
     x0 = np.random.default_rng(size).random(shape) * (np.random.default_rng(1).random(shape) < 0.3)
-    return zm.explain(Affine.draw(size, 3, 1), x0, kind=kind, signed=signed, budget=150, rng=0, **options)
+    model = Affine.draw(size, 3, 1)
+    found: zm.Explanation = zm.explain(model, x0, kind=kind, signed=signed, budget=150, rng=0, **options)
+    return found
 
 
 def failed() -> zm.Explanation:

@@ -13,16 +13,16 @@ from scipy.optimize import Bounds
 
 import zomirror as zm
 from zomirror.errors import ArgumentError, ArgumentTypeError
-from zomirror.features.vector import Place, Vector
+from zomirror.features.vector import Vector, VectorPlace
 
 X0 = np.array([0.0, 0.25, 0.5, 1.0])
 
 
-def place_of(kind: str, x0: Any, **options: Any) -> Place:
+def place_of(kind: str, x0: Any, **options: Any) -> VectorPlace:
     return Vector(**options).place(x0, kind)
 
 
-def sides(place: Place) -> tuple[Any, Any]:
+def sides(place: VectorPlace) -> tuple[Any, Any]:
     """The decision set in input units."""
     return place.box.lower * place.scale, place.box.upper * place.scale
 
@@ -169,3 +169,11 @@ def test_what_does_not_fit_is_said(kind: str, x0: Any, options: Any, error: type
 def test_a_complex_scale_is_refused() -> None:
     with pytest.raises(ArgumentTypeError, match="scale to be real numbers"):
         zm.explain(lambda batch: np.c_[batch[:, 0], 1 - batch[:, 0]], np.array([0.25]), scale=np.array([1j]))
+
+
+@pytest.mark.parametrize(
+    "x0", [{"age": 3}, ("a", 1.5), np.array(["x", 1], dtype=object)], ids=["dict", "tuple", "array"]
+)
+def test_a_row_of_a_table_is_told_what_it_needs(x0: object) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"features=zm\.Table\(reference_rows\)"):
+        Vector().place(x0, "PN")

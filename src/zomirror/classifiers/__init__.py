@@ -5,26 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from zomirror.checks import reading
+from zomirror.classifiers.boosted import Boosted, is_booster
 from zomirror.classifiers.command.program import Command, CommandFunction, command_classifier, command_function
+from zomirror.classifiers.frame_model import FrameModel
 from zomirror.classifiers.function import Function
 from zomirror.classifiers.http.server_model import Http, http_classifier
 from zomirror.classifiers.onnx import Onnx, onnx_classifier
+from zomirror.classifiers.onnx_columns import OnnxColumns
 from zomirror.classifiers.protocol import Classifier, Stepped, radius_hint
+from zomirror.classifiers.regression import Threshold, above, between
 from zomirror.classifiers.sklearn import Sklearn, is_estimator
 from zomirror.classifiers.torch import Torch, is_torch_module
 from zomirror.errors import ArgumentError, ArgumentTypeError
 
 __all__ = [
+    "Boosted",
     "Classifier",
     "Command",
     "CommandFunction",
+    "FrameModel",
     "Function",
     "Http",
     "Onnx",
+    "OnnxColumns",
     "Sklearn",
     "Stepped",
+    "Threshold",
     "Torch",
+    "above",
     "as_classifier",
+    "between",
     "command_classifier",
     "command_function",
     "http_classifier",
@@ -32,7 +43,7 @@ __all__ = [
     "radius_hint",
 ]
 
-_ADAPTERS = (Command, Function, Http, Onnx, Sklearn, Torch)
+_ADAPTERS = (Boosted, Command, FrameModel, Function, Http, Onnx, OnnxColumns, Sklearn, Threshold, Torch)
 
 
 def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
@@ -43,12 +54,18 @@ def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
 
     Parameters
     ----------
-    model : callable, str, Path, torch.nn.Module, scikit-learn estimator or Classifier
-        A function (n, *shape) -> (n, classes), the path of an .onnx file, a torch module, a fitted scikit-learn
-        classifier or pipeline, or a Classifier, which is returned as it is.
+    model : callable, str, Path, torch.nn.Module, scikit-learn estimator, booster or Classifier
+        A function (n, *shape) -> (n, classes), the path of an .onnx file, a torch module, a fitted classifier or
+        pipeline of scikit-learn, XGBoost, LightGBM or CatBoost, their native boosters, or a Classifier, which is
+        returned as it is.
     batch_rows : int, optional
         The largest number of rows of one call of the model.
     """
+    with reading("model", model):
+        return _adapted(model, batch_rows)
+
+
+def _adapted(model: Any, batch_rows: int | None) -> Classifier:
     if isinstance(model, _ADAPTERS):
         if batch_rows not in (None, model.batch_rows):
             raise ArgumentError(
@@ -59,13 +76,15 @@ def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
         return _from_path(str(model), batch_rows)
     if is_torch_module(model):
         return Torch(model, batch_rows=batch_rows)
+    if is_booster(model):
+        return Boosted(model, batch_rows=batch_rows)
     if is_estimator(model):
         return Sklearn(model, batch_rows=batch_rows)
     if callable(model):
         return Function(model, batch_rows=batch_rows)
     raise ArgumentTypeError(
         f"expected a model, got {type(model).__name__}: give a function, the path of an "
-        ".onnx file, a torch module or a fitted scikit-learn classifier"
+        ".onnx file, a torch module, a fitted scikit-learn classifier or a booster"
     )
 
 

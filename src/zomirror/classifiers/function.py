@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from zomirror.checks import shown
 from zomirror.classifiers.protocol import ask, check_batch_rows
+from zomirror.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +23,8 @@ class Function:
     batch_rows: int | None = None
 
     def __post_init__(self) -> None:
+        if not callable(self.predict):
+            raise ArgumentTypeError(f"expected predict to be a function of a batch, got {shown(self.predict)}")
         check_batch_rows(self.batch_rows)
 
     def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:

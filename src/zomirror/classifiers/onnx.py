@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zomirror.checks import positive_integer
+from zomirror.checks import positive_integer, reading
+from zomirror.classifiers.onnx_columns import OnnxColumns, takes_columns
 from zomirror.classifiers.onnx_file import check_onnx, read_onnx
+from zomirror.classifiers.onnx_session import open_session
 from zomirror.classifiers.protocol import ask, check_batch_rows
-from zomirror.errors import ArgumentError, DataError, OracleError
+from zomirror.errors import ArgumentError, OracleError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,8 +32,10 @@ def onnx_classifier(
     threads: int = 1,
     batch_rows: int | None = None,
     max_bytes: int = 2**30,
-) -> Onnx:
+) -> Onnx | OnnxColumns:
     """Load the classifier in an ONNX file.
+
+    A file with an input (n, 1) for each column, as skl2onnx writes pipelines, takes rows of a Table.
 
     Parameters
     ----------
@@ -46,9 +50,15 @@ def onnx_classifier(
     max_bytes : int
         The largest size of the file.
     """
-    path = Path(path)
+    with reading("path", path):
+        path = Path(path)
     model = read_onnx(path, max_bytes=max_bytes)
-    return Onnx(model, output=output, threads=threads, batch_rows=batch_rows, name=path.name)
+    try:
+        return Onnx(model, output=output, threads=threads, batch_rows=batch_rows, name=path.name)
+    except ArgumentError:
+        if takes_columns(open_session(model, 1, path.name)):
+            return OnnxColumns(model, output, threads, batch_rows, path.name)
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,7 @@ class Onnx:
         check_batch_rows(self.batch_rows)
         positive_integer("threads", self.threads)
         check_onnx(self.model, self.name)
-        session = _open(self.model, self.threads, self.name)
+        session = open_session(self.model, self.threads, self.name)
         name, dtype, shape = _only_input(session, self.name)
         if shape and shape[0] is not None and self.batch_rows not in (None, shape[0]):
             raise ArgumentError(
@@ -126,25 +136,6 @@ class Onnx:
                 f"the ONNX model {self.name!r} failed on a batch of shape {block.shape}: {error}"
             ) from error
         return scores[:rows] if missing else scores
-
-
-def _open(model: bytes, threads: int, name: str) -> Any:
-    """Start an onnxruntime session on the bytes, on the CPU, with exactly `threads` threads."""
-    import onnxruntime  # slow to import
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # errors are raised; nothing goes to stderr
-    options.add_session_config_entry("session.load_model_format", "ONNX")
-    # A spinning thread would take a core from the optimiser.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has no exception class of its own
-        raise DataError(
-            f"expected an ONNX model that onnxruntime can run, got {name!r} ({error}): export it again"
-        ) from error
 
 
 def _only_input(session: Any, name: str) -> tuple[str, np.dtype[Any], tuple[int | None, ...]]:

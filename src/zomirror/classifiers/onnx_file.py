@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zomirror.checks import shown
 from zomirror.errors import DataError
 
 if TYPE_CHECKING:
@@ -33,10 +34,13 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 def read_onnx(path: Path, *, max_bytes: int) -> bytes:
     """Return the bytes of the file at `path` if it is a self-contained ONNX model of at most `max_bytes`."""
-    if not path.is_file():
-        raise DataError(f"expected an ONNX file, found no file at {str(path)!r}: check the path")
-    with path.open("rb") as file:
-        model = file.read(max_bytes + 1)
+    try:
+        if not path.is_file():
+            raise DataError(f"expected an ONNX file, found no file at {str(path)!r}: check the path")
+        with path.open("rb") as file:
+            model = file.read(max_bytes + 1)
+    except (OSError, ValueError) as error:
+        raise DataError(f"expected an ONNX file that can be read, got {shown(str(path))}: {error}") from error
     if len(model) > max_bytes:
         raise DataError(f"expected at most {max_bytes} bytes in {path.name!r}, got more: raise max_bytes")
     check_onnx(model, path.name)

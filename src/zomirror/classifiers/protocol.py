@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from zomirror.checks import positive_integer
+from zomirror.checks import as_array, positive_integer, reading
 from zomirror.errors import ArgumentError, OracleError
 
 if TYPE_CHECKING:
@@ -49,17 +49,24 @@ def ask(
     answer: Callable[[NDArray[Any]], object], batch: NDArray[Any], batch_rows: int | None
 ) -> NDArray[np.floating[Any]]:
     """Return the checked scores of `batch`, computed in blocks of at most `batch_rows` rows."""
-    batch = np.asarray(batch)
-    if batch.ndim < 2 or batch.shape[0] == 0:
-        raise ArgumentError(
-            f"expected a batch of shape (n, *shape) with n >= 1, got {batch.shape}: "
-            "put the inputs along the first axis (x[None] makes a batch of one)"
-        )
+    batch = check_batch(batch)
     rows = batch.shape[0]
     if batch_rows is None or rows <= batch_rows:
         return check_scores(answer(batch), rows)
     starts = range(0, rows, batch_rows)
     return join([check_scores(answer(batch[i : i + batch_rows]), min(batch_rows, rows - i)) for i in starts])
+
+
+def check_batch(batch: object) -> NDArray[Any]:
+    """Return `batch` as an array (n, *shape) with n >= 1, or refuse it."""
+    with reading("the batch", batch):
+        given = as_array(batch)
+    if given.ndim < 2 or given.shape[0] == 0:
+        raise ArgumentError(
+            f"expected a batch of shape (n, *shape) with n >= 1, got {given.shape}: "
+            "put the inputs along the first axis (x[None] makes a batch of one)"
+        )
+    return given
 
 
 def join(parts: list[NDArray[np.floating[Any]]]) -> NDArray[np.floating[Any]]:
@@ -73,19 +80,16 @@ def join(parts: list[NDArray[np.floating[Any]]]) -> NDArray[np.floating[Any]]:
 def check_scores(values: object, rows: int) -> NDArray[np.floating[Any]]:
     """Return `values` as float scores (rows, classes), without a copy where possible; NaN is allowed."""
     try:
-        scores = np.asarray(values)
-    except (
-        TypeError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # ragged; a tensor with gradient or on a GPU
+        scores = as_array(values)
+    except TypeError as error:
         raise OracleError(
             f"expected scores that numpy can read, got {type(values).__name__} ({error}): return an array"
-        ) from error
+        ) from error.__cause__
     if scores.ndim != 2 or scores.shape[0] != rows or scores.shape[1] < 2:
         single = scores.shape in ((rows,), (rows, 1))
         remedy = (
-            "turn one score s per row into two columns (-s, s); a single class has nothing to contrast"
+            "turn one score s per row into two columns (-s, s); a single class has nothing to contrast, and "
+            "a regressor needs zm.above(model, value)"
             if single
             else "return one row per input"
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from zomirror.classifiers.protocol import ask, check_batch_rows
-from zomirror.classifiers.trees import thresholds
+from zomirror.classifiers.trees import library_of, thresholds
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 Method = Literal["decision_function", "predict_log_proba", "predict_proba"]
 _METHODS: tuple[Method, ...] = ("decision_function", "predict_log_proba", "predict_proba")
+
+
+REGRESSOR = "zm.above(model, value) and zm.between(model, low, high) make classes of a regressor's predictions"
+"""What to do with a model that predicts numbers."""
 
 
 def is_estimator(model: object) -> bool:
@@ -39,9 +43,10 @@ class Sklearn:
     estimator : scikit-learn estimator
         A fitted classifier, or a pipeline or search that ends in one.
     method : {"decision_function", "predict_log_proba", "predict_proba"}, optional
-        What is called. By default the first of these that the estimator has, without predict_log_proba for trees. A
-        log-probability of minus infinity becomes the logarithm of the smallest positive float. The single column s
-        of a binary decision_function becomes the two columns (-s, s), so that margins are 2 s.
+        The scores. By default decision_function, if the estimator has one; else the logarithms of its probabilities;
+        but plain probabilities for votes of trees (forests, bagging), which are often 0. The logarithm of 0 becomes
+        that of the smallest positive float. The single column s of a binary decision_function becomes the two columns
+        (-s, s), so that margins are 2 s.
     batch_rows : int, optional
         The largest number of rows of one call.
     """
@@ -56,12 +61,18 @@ class Sklearn:
             raise ArgumentTypeError(
                 f"expected estimator to be a scikit-learn classifier, got {name}: give a fitted classifier"
             )
+        if is_regressor(self.estimator):
+            raise ArgumentError(f"expected a fitted classifier, got the regressor {name}: {REGRESSOR}")
         if not hasattr(self.estimator, "classes_"):
             raise ArgumentError(f"expected a fitted classifier, got {name} without classes_: fit it, on class labels")
         has = [method for method in _METHODS if hasattr(self.estimator, method)]
         if self.method is None:
-            piecewise = "predict_proba" in has and thresholds(_last_step(self.estimator)) is not None
+            last = last_step(self.estimator)
+            boosted = library_of(last) is not None
+            piecewise = "predict_proba" in has and not boosted and thresholds(last) is not None
             wanted = [one for one in has if not (piecewise and one == "predict_log_proba")]
+            if boosted and "predict_proba" in has:  # never 0, and their logarithms are sums over the trees
+                wanted = ["predict_log_proba"]
         else:
             wanted = [one for one in has if one == self.method]
         if not wanted:
@@ -76,6 +87,12 @@ class Sklearn:
             )
         object.__setattr__(self, "method", wanted[0])
         check_batch_rows(self.batch_rows)
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The names of the classes, unless they are 0, 1, 2 and so on."""
+        classes = [str(one) for one in np.asarray(self.estimator.classes_).tolist()]
+        return None if classes == [str(i) for i in range(len(classes))] else tuple(classes)
 
     def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
         """Return the scores of `batch`, columns in the order of `estimator.classes_`."""
@@ -95,7 +112,7 @@ class Sklearn:
         feature without splits gets the median of the others. None for a pipeline, whose thresholds are not in the
         units of x0.
         """
-        splits = None if hasattr(self.estimator, "steps") else thresholds(_last_step(self.estimator))
+        splits = None if hasattr(self.estimator, "steps") else thresholds(last_step(self.estimator))
         if splits is None or not len(splits[0]):
             return None
         feature, threshold = splits
@@ -110,13 +127,19 @@ class Sklearn:
         return np.maximum(radius * 1.001, floor).reshape(np.shape(x0))  # past the split, not onto it
 
     def _answer(self, block: NDArray[Any]) -> object:
-        rows = block.reshape(len(block), -1)
+        return self.scores(block.reshape(len(block), -1))
+
+    def scores(self, rows: Any) -> object:
+        """The scores of an array (n, features) or of a frame."""
+        absent = self.method == "predict_log_proba" and not hasattr(self.estimator, "predict_log_proba")
+        method = "predict_proba" if absent else str(self.method)
         try:
             with _unnamed_columns(self.estimator), np.errstate(divide="ignore"):
-                scores = getattr(self.estimator, str(self.method))(rows)
+                scores = getattr(self.estimator, method)(rows)
+                scores = np.log(scores) if absent else scores
         except Exception as error:
             raise OracleError(
-                f"{type(self.estimator).__name__}.{self.method} failed on a batch of shape {rows.shape}: {error}"
+                f"{type(self.estimator).__name__}.{method} failed on a batch of shape {np.shape(rows)}: {error}"
             ) from error
         if self.method == "decision_function" and np.ndim(scores) == 1:
             return np.stack([-scores, scores], axis=1)
@@ -137,7 +160,13 @@ def _unnamed_columns(estimator: Any) -> Iterator[None]:
         yield
 
 
-def _last_step(estimator: Any) -> Any:
+def is_regressor(model: object) -> bool:
+    """Whether the model, or the end of the pipeline, predicts numbers."""
+    names = [cls.__name__ for cls in type(last_step(model)).__mro__]
+    return any(name.endswith(("Regressor", "RegressorMixin")) for name in names)
+
+
+def last_step(estimator: Any) -> Any:
     """Return the classifier at the end of pipelines and searches."""
     while hasattr(estimator, "steps") or hasattr(estimator, "best_estimator_"):
         estimator = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator.best_estimator_
@@ -146,5 +175,5 @@ def _last_step(estimator: Any) -> Any:
 
 def _is_one_vs_one(estimator: Any) -> bool:
     """Whether the classifier scores pairs of classes instead of classes."""
-    last = _last_step(estimator)
+    last = last_step(estimator)
     return len(estimator.classes_) > 2 and getattr(last, "decision_function_shape", "ovr") == "ovo"

@@ -110,5 +110,10 @@ class Torch:
                 f"expected the module to return one tensor of scores, got {type(scores).__name__}: "
                 "wrap it in a function that returns the logits"
             )
-        scores = scores.detach().cpu()
-        return (scores.float() if scores.dtype == torch.bfloat16 else scores).numpy()
+        try:
+            scores = scores.detach().cpu()
+            return (scores.float() if scores.dtype == torch.bfloat16 else scores).numpy()
+        except Exception as error:  # a meta device has no numbers, a sparse tensor no array
+            raise OracleError(
+                f"expected scores that numpy can read, got a tensor of {scores.layout} on {scores.device}: {error}"
+            ) from error

@@ -51,6 +51,9 @@ class Commands(TyperGroup):
         except OSError as error:
             self._print_error(ctx, str(error))
             raise typer.Exit(FAILED) from None
+        except MemoryError as error:
+            self._print_error(ctx, f"not enough memory ({error}): give fewer dimensions, inputs or rows at a time")
+            raise typer.Exit(FAILED) from None
         except Exception as error:
             if _is_usage(error):
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
+from enum import StrEnum
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -37,6 +38,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no live progress.")]
 
 
+class RegionsChoice(StrEnum):
+    """What the parts of a picture are."""
+
+    GRID = "grid"
+    SUPERPIXELS = "superpixels"
+    PIXELS = "pixels"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """What `zomirror explain` and `zomirror attack` both take, as typed."""
@@ -52,21 +61,30 @@ class SearchOptions:
         list[str] | None,
         typer.Argument(
             metavar="INPUT",
-            help="A .png, .jpg, .npy or .csv file (FILE:ROWS for some rows), or digits:N for a bundled digit.",
+            help="A .png, .jpg, .npy, .csv (FILE:ROWS for some rows) or .txt file, - for a text on standard input, or "
+            "digits:N for a bundled digit.",
         ),
     ] = None
     l1: L1
     l2: L2
-    kappa: Annotated[float, typer.Option(help="The margin by which a class must win, in units of the scores.")] = 0.0
-    budget: Annotated[int, typer.Option(help="Queries that each search may use.")] = 10_000
+    kappa: Annotated[
+        float | None,
+        typer.Option(help="The margin by which a class must win, in units of the scores; by default a safe one."),
+    ] = None
+    budget: Annotated[
+        int | None,
+        typer.Option(help="Queries that each search may use. Default 10,000; for regions and words 300."),
+    ] = None
     max_sent: MaxSent = None
     bounds: Annotated[
         str | None,
         typer.Option(metavar="LOWER,UPPER", help="Range of the inputs. Default 0,1; for a .csv that of each column."),
     ] = None
-    label: Annotated[int | None, typer.Option(help="The class of the input. Default: the predicted class.")] = None
+    label: Annotated[
+        str | None, typer.Option(help="The class of the input, by number or name. Default: the predicted class.")
+    ] = None
     target: Annotated[
-        int | None, typer.Option(help="The class that a PN or an attack must reach. Default: any other class.")
+        str | None, typer.Option(help="The class that a PN or an attack must reach. Default: any other class.")
     ] = None
     seed: Seed = 0
     batch_rows: Annotated[int | None, typer.Option(help="Largest number of inputs in one call of the model.")] = None
@@ -85,6 +103,25 @@ class SearchOptions:
     class_names: Annotated[str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.")] = None
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.")
+    ] = None
+    fixed: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="This column of the .csv must not change; repeatable.")
+    ] = None
+    increasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="This column may only rise; repeatable.")
+    ] = None
+    decreasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="This column may only fall; repeatable.")
+    ] = None
+    categorical: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="The numbers of this column are names; repeatable.")
+    ] = None
+    regions: Annotated[
+        RegionsChoice | None,
+        typer.Option(
+            help="Explain a picture by cells of a grid, by superpixels or by single pixels. Default: the grid for "
+            "pictures of more than 4,096 pixels.",
+        ),
     ] = None
     run_dir: RunDir = None
     workers: Workers = None
@@ -140,6 +177,11 @@ def workers_of(text: str | None) -> int | str | None:
         raise ArgumentError(f"expected --workers as a number or dask://HOST:PORT, got {text!r}") from None
 
 
+def class_of(text: str | None) -> int | str | None:
+    """Read `3` as the number of a class, anything else as its name."""
+    return int(text) if text is not None and text.isdecimal() else text
+
+
 def cap_of(max_sent: int | None, budget: int, run_dir: Path | None) -> int:
     """--max-sent, or its default; a durable run may send again what a kill has lost."""
     return max_sent or (budget if run_dir is None else 2 * budget)
@@ -160,7 +202,7 @@ def shape_of(text: str | None) -> tuple[int, ...] | None:
     found = numbers("--shape", text)
     if found is None:
         return None
-    if not all(side == int(side) and side > 0 for side in found):
+    if not all(0 < side < 2**31 and side == int(side) for side in found):
         raise ArgumentError(f"expected --shape as positive integers separated by commas, got {text!r}")
     return tuple(int(side) for side in found)
 

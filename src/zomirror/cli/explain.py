@@ -51,6 +51,7 @@ def explain(
         bool, typer.Option("--signed", help="Let a PN lower features, too. For a .csv it always may.")
     ] = False,
     loss: Annotated[LossChoice, typer.Option(help="The loss that the search minimises.")] = LossChoice.HINGE,
+    answers: Annotated[int, typer.Option(min=1, help="For a table: PNs that differ in the columns they change.")] = 1,
     search: Annotated[
         int, typer.Option(help="Penalty weights to try within the budget; the sparsest answer is kept.")
     ] = 0,
@@ -60,16 +61,21 @@ def explain(
         raise ArgumentError("expected --kind PN with --target: a PP keeps the class")
     kinds = ("PP", "PN") if kind is KindChoice.BOTH else (kind.value,)
     settings = {"loss": loss.value, "search": search}
-    SearchCommand.of(context, typed, settings, baseline=baseline, signed=signed).run(kinds, _tell)
+    SearchCommand.of(context, typed, settings, baseline=baseline, signed=signed, answers=answers).run(kinds, _tell)
 
 
 def _tell(name: str, found: list[Explanation], pictures: list[Path]) -> None:
     """Print the answer in words, and a line for each explanation."""
     from zomirror.contrast.words import answer
-    from zomirror.features.image_axes import counted
+    from zomirror.drawing.parts import counted_of, is_text, marked
 
     say(f"{name}: {answer(found)}.")
+    for one in found:
+        if is_text(one) and one.valid:
+            say(f"  {one.kind}  {''.join(f'«{words}»' if mark else words for words, mark in marked(one))}")
     for one, picture in zip(found, pictures, strict=True):
         valid = "valid" if one.valid else "not valid"
-        counts = f"{counted(one.x, one.nnz, one.feature_names)}, F {one.objective:.4g}, {one.nfev:,} queries"
+        columns = f"{one.nnz} column{'' if one.nnz == 1 else 's'}"
+        size = columns if one.space == "table" else counted_of(one)
+        counts = f"{size}, F {one.objective:.4g}, {one.nfev:,} queries"
         say(f"  {one.kind}  {valid}, {counts}: {picture}")

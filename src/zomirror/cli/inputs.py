@@ -1,9 +1,11 @@
-"""INPUT on the command line: pictures, .npy arrays, rows of a .csv, bundled digits."""
+"""INPUT on the command line: pictures, .npy arrays, rows of a .csv, texts, bundled digits."""
 
 from __future__ import annotations
 
 import csv
+import importlib
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,17 +18,23 @@ from zomirror.errors import ArgumentError, DataError
 PICTURES = (".png", ".jpg", ".jpeg")
 _ROWS = re.compile(r"(?P<path>.+\.(?:npy|csv)):(?P<rows>all|[\d,-]+)", re.IGNORECASE)
 MAX_PIXELS = 1 << 24
+MAX_CHARACTERS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Input:
-    """One input in raw units; if it is a row of a table, with the range and mean of each column."""
+    """One input in raw units; if it is a row of a table of numbers, with the range and mean of each column."""
 
     name: str
-    x: NDArray[Any]
+    x: Any
+    """An array or a text; for a row of a frame, the frame of this row."""
     feature_names: tuple[str, ...] | None = None
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     mean: NDArray[np.float64] | None = None
+    frame: Any = None
+    """All rows of the file as a DataFrame, if it is searched as a table."""
+    picture: bool = False
+    """Whether it was read from a picture."""
 
 
 def is_digits(text: str) -> bool:
@@ -34,32 +42,55 @@ def is_digits(text: str) -> bool:
     return text.startswith("digits:")
 
 
-def read_inputs(texts: list[str], *, shape: tuple[int, ...] | None, drop: tuple[str, ...] = ()) -> list[Input]:
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """How a .csv is read: columns that are left out, columns that are categories, and whether it is a frame anyway."""
+
+    drop: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    framed: bool = False
+
+
+def read_inputs(texts: list[str], *, shape: tuple[int, ...] | None, table: TableOptions) -> list[Input]:
     """Read the inputs in order; `shape` is the shape of one input, None if it is not known."""
     found: list[Input] = []
     for text in texts:
-        found += _read(text, shape, drop)
+        found += _read(text, shape, table)
     return found
 
 
-def _read(text: str, shape: tuple[int, ...] | None, drop: tuple[str, ...]) -> list[Input]:
+def _read(text: str, shape: tuple[int, ...] | None, table: TableOptions) -> list[Input]:
     if is_digits(text):
         return _digits(text, shape)
     match = _ROWS.fullmatch(text)
     path, rows = (Path(match["path"]), match["rows"]) if match else (Path(text), None)
     suffix = path.suffix.lower()
-    if suffix not in (*PICTURES, ".npy", ".csv"):
+    if text == "-":
+        return [Input("-", _decoded(sys.stdin.buffer.read(MAX_CHARACTERS + 1), "standard input"))]
+    if suffix not in (*PICTURES, ".npy", ".csv", ".txt"):
         raise ArgumentError(
-            f"expected INPUT as digits:N, a .png, .jpg, .npy or .csv file (with :ROWS for some rows of a table), "
-            f"got {text!r}"
+            f"expected INPUT as digits:N, a .png, .jpg, .npy, .csv (with :ROWS for some rows of a table) or .txt file, "
+            f"or - for a text on standard input, got {text!r}"
         )
     if not path.is_file():
         raise ArgumentError(f"expected INPUT to be a file that exists, got {str(path)!r}")
+    if suffix == ".txt":
+        return [Input(text, _decoded(path.read_bytes(), str(path)))]
     if suffix == ".npy":
         return _array(path, rows, shape)
     if suffix == ".csv":
-        return _table(path, rows or "all", shape, drop)
-    return [Input(text, _picture(path, shape))]
+        return _table(path, rows or "all", shape, table)
+    return [Input(text, _picture(path, shape), picture=True)]
+
+
+def _decoded(content: bytes, name: str) -> str:
+    """A text in UTF-8."""
+    if len(content) > MAX_CHARACTERS:
+        raise DataError(f"expected a text of at most {MAX_CHARACTERS:,} bytes, got more in {name}")
+    try:
+        return content.decode("utf-8-sig").rstrip("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"expected a text in UTF-8, got {name}, which is not: {error}") from error
 
 
 def _digits(text: str, shape: tuple[int, ...] | None) -> list[Input]:
@@ -82,8 +113,13 @@ def _digits(text: str, shape: tuple[int, ...] | None) -> list[Input]:
 
 
 def _picture(path: Path, shape: tuple[int, ...] | None) -> NDArray[Any]:
-    """Pixels in [0, 1]; `shape` decides between grey and colour, and whether channels are first (default) or last."""
+    """Pixels in [0, 1]; `shape` decides between grey and colour, and whether channels are first (default) or last.
+
+    A picture for a model of photographs (more than 4,096 pixels) is resized to what the model takes.
+    """
     from PIL import Image
+
+    from zomirror.features.default import LARGE
 
     channels, last = _channels(shape)
     try:
@@ -91,11 +127,22 @@ def _picture(path: Path, shape: tuple[int, ...] | None) -> NDArray[Any]:
             if image.width * image.height > MAX_PIXELS:
                 raise DataError(f"expected at most {MAX_PIXELS:,} pixels, got {image.width} x {image.height} in {path}")
             grey = channels == 1 or (channels is None and image.mode in ("1", "L", "LA"))
-            pixels = np.asarray(image.convert("L" if grey else "RGB"), dtype=np.float32) / np.float32(255)
+            converted = image.convert("L" if grey else "RGB")
+            height, width = _size(shape, last=last) or (image.height, image.width)
+            if height * width > LARGE and (height, width) != (image.height, image.width):
+                converted = converted.resize((width, height), Image.Resampling.BICUBIC)
+            pixels = np.asarray(converted, dtype=np.float32) / np.float32(255)
     except (OSError, SyntaxError, ValueError) as error:
         raise DataError(f"expected a picture, got {str(path)!r}, which cannot be read: {error}") from error
     pixels = pixels[..., None] if grey else pixels
     return _shaped(pixels if last else np.moveaxis(pixels, -1, 0), shape, str(path))
+
+
+def _size(shape: tuple[int, ...] | None, *, last: bool) -> tuple[int, int] | None:
+    """Height and width of a picture of this shape."""
+    if shape is None or len(shape) not in (2, 3):
+        return None
+    return (shape[0], shape[1]) if last or len(shape) == 2 else (shape[1], shape[2])
 
 
 def _channels(shape: tuple[int, ...] | None) -> tuple[int | None, bool]:
@@ -130,8 +177,20 @@ def _array(path: Path, rows: str | None, shape: tuple[int, ...] | None) -> list[
     ]
 
 
-def _table(path: Path, rows: str, shape: tuple[int, ...] | None, drop: tuple[str, ...]) -> list[Input]:
-    names, values = _numbers(path, drop)
+def _table(path: Path, rows: str, shape: tuple[int, ...] | None, table: TableOptions) -> list[Input]:
+    """Rows of numbers; rows of a frame if there are texts, or if the options ask for one."""
+    head, lines = _lines(path)
+    unknown = [name for name in (*table.drop, *table.categorical) if name not in (head or [])]
+    if unknown:
+        known = ", ".join(head or []) or "the columns have no names"
+        option = "--drop" if unknown[0] in table.drop else "--categorical"
+        raise ArgumentError(f"expected {option} to name columns of {path} ({known}), got {unknown[0]!r}")
+    kept = [i for i in range(len(head or lines[0])) if head is None or head[i] not in table.drop]
+    if head is not None and (table.framed or any(_is_text(head[i], i, lines, table.categorical) for i in kept)):
+        return _frame(path, rows, [head[i] for i in kept], len(lines))
+    if table.framed:
+        raise ArgumentError(f"expected column names in the first line of {path} for --fixed and the like, got numbers")
+    names, values = tuple(head[i] for i in kept) if head else None, _numbers(path, head, lines, kept)
     low, high, mean = values.min(axis=0), values.max(axis=0), values.mean(axis=0)
     return [
         Input(f"{path}:{i}", _shaped(values[i], shape, f"{path}:{i}"), names, (low, high), mean)
@@ -139,8 +198,24 @@ def _table(path: Path, rows: str, shape: tuple[int, ...] | None, drop: tuple[str
     ]
 
 
-def _numbers(path: Path, drop: tuple[str, ...]) -> tuple[tuple[str, ...] | None, NDArray[np.float64]]:
-    """The column names, if the first line has them, and the numbers."""
+def _is_text(name: str, i: int, lines: list[list[str]], categorical: tuple[str, ...]) -> bool:
+    """Whether a column holds texts: none of its entries is a number, or it was said to be a category."""
+    entries = [line[i] for line in lines if i < len(line) and line[i]]
+    return name in categorical or (bool(entries) and not any(map(_is_number, entries)))
+
+
+def _frame(path: Path, rows: str, names: list[str], count: int) -> list[Input]:
+    """Rows of a frame, as pandas reads the file; only an empty entry is missing."""
+    try:
+        pandas = importlib.import_module("pandas")
+    except ImportError:
+        raise ArgumentError(f"expected pandas to read the texts of {path}: pip install 'zomirror[tables]'") from None
+    frame = pandas.read_csv(path, usecols=names, keep_default_na=False, na_values=[""], encoding="utf-8-sig")[names]
+    return [Input(f"{path}:{i}", frame.iloc[[i]], tuple(names), frame=frame) for i in _chosen(rows, count, path)]
+
+
+def _lines(path: Path) -> tuple[list[str] | None, list[list[str]]]:
+    """The column names, if the first line has them, and the other lines."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = [line for line in csv.reader(file) if line]
@@ -149,11 +224,13 @@ def _numbers(path: Path, drop: tuple[str, ...]) -> tuple[tuple[str, ...] | None,
     if not lines:
         raise DataError(f"expected rows of numbers, got the empty file {str(path)!r}")
     head = None if all(map(_is_number, lines[0])) else lines.pop(0)
-    unknown = [name for name in drop if name not in (head or [])]
-    if unknown:
-        known = ", ".join(head or []) or "the columns have no names"
-        raise ArgumentError(f"expected --drop to name columns of {path} ({known}), got {unknown[0]!r}")
-    kept = [i for i in range(len(head or lines[0])) if head is None or head[i] not in drop]
+    if not lines:
+        raise DataError(f"expected rows of numbers, got only column names in {str(path)!r}")
+    return head, lines
+
+
+def _numbers(path: Path, head: list[str] | None, lines: list[list[str]], kept: list[int]) -> NDArray[np.float64]:
+    """The numbers of the columns that are kept."""
     rows = []
     for number, line in enumerate(lines, 1 if head is None else 2):
         if len(line) != len(head or lines[0]):
@@ -163,11 +240,10 @@ def _numbers(path: Path, drop: tuple[str, ...]) -> tuple[tuple[str, ...] | None,
             column = head[bad[0]] if head else bad[0] + 1
             raise DataError(
                 f"{path}, line {number}: expected a number in column {column}, got {line[bad[0]]!r}: use --drop"
+                f"{'' if head is None else ' or --categorical'}"
             )
         rows.append([float(line[i]) for i in kept])
-    if not rows:
-        raise DataError(f"expected rows of numbers, got only column names in {str(path)!r}")
-    return tuple(head[i] for i in kept) if head else None, np.array(rows)
+    return np.array(rows)
 
 
 def _is_number(text: str) -> bool:

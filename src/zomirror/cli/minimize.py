@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 
 PRESETS = {name: getattr(methods, name) for name in methods.__all__ if name == "recommended" or name.startswith("zo_")}
+LARGEST_DIM = 10**8
+"""A run holds about ten vectors: 8 GB at this many dimensions."""
 
 
 class ReturnsChoice(StrEnum):
@@ -80,7 +82,10 @@ def minimize(
     one_by_one: Annotated[
         bool, typer.Option("--one-by-one", help="The function maps one point (d,) to a number.")
     ] = False,
-    returns: Annotated[ReturnsChoice, typer.Option(help="Which iterate is returned.")] = ReturnsChoice.LAST,
+    returns: Annotated[
+        ReturnsChoice | None,
+        typer.Option(help="Which iterate is returned. By default the one that the method recommends."),
+    ] = None,
     maxiter: Annotated[int | None, typer.Option(help="Stop after this number of iterations.")] = None,
     max_time: Annotated[float | None, typer.Option(help="Stop after this number of seconds.")] = None,
     target: Annotated[float | None, typer.Option(help="Stop when F falls to this value.")] = None,
@@ -114,7 +119,7 @@ def minimize(
             rng=seed,
             vectorized=not one_by_one,
             callback=look,
-            returns=returns.value,
+            returns=None if returns is None else returns.value,
             maxiter=maxiter,
             max_time=max_time,
             target=target,
@@ -136,6 +141,8 @@ def minimize(
 def _start(x0: Path | None, dim: int | None, box: tuple[float, float] | None) -> NDArray[Any]:
     if (x0 is None) == (dim is None):
         raise ArgumentError("expected --x0 FILE.npy or --dim N, and not both")
+    if dim is not None and dim > LARGEST_DIM:
+        raise ArgumentError(f"expected --dim of at most {LARGEST_DIM:,}, got {dim:,}: a run takes 80 bytes for each")
     if x0 is None:
         return np.clip(np.zeros(dim or 0), *(box or (0.0, 0.0)))
     try:

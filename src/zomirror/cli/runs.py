@@ -28,8 +28,8 @@ MAX_BYTES = 1 << 20
 app = typer.Typer(no_args_is_help=True, help="List, describe and resume run directories.")
 
 
-def write_command(run_dir: Path | None, words: Sequence[str]) -> None:
-    """Store the command in its run directory, which is created if needed."""
+def write_command(run_dir: Path | None, words: Sequence[str], *, members: int = 1) -> None:
+    """Store the command, and the number of its runs, in its run directory, which is created if needed."""
     if run_dir is None:
         return
     run_dir = check_path(run_dir)
@@ -42,7 +42,8 @@ def write_command(run_dir: Path | None, words: Sequence[str]) -> None:
         raise RunError(
             f"directory {str(run_dir)!r} holds other files ({', '.join(foreign[:3])}): use an empty --run-dir"
         )
-    temporary.write_text(json_text.dumps({"format": FORMAT, "words": list(words)}), encoding="utf-8")
+    document = {"format": FORMAT, "words": list(words), "members": members}
+    temporary.write_text(json_text.dumps(document), encoding="utf-8")
     temporary.replace(run_dir / COMMAND)
 
 

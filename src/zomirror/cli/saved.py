@@ -46,7 +46,7 @@ class Saved:
 
     def overview(self, all_: Sequence[Explanation]) -> None:
         """Draw all explanations in one picture, if there are several inputs."""
-        if len({one.x0.tobytes() for one in all_}) > 1:
+        if len({one.input_key for one in all_}) > 1:
             from zomirror.drawing.plot import plot_grid
 
             self._draw(self.folder / "overview.png", plot_grid(all_))
@@ -64,5 +64,5 @@ def run_name(i: int, name: str) -> str:
 
 def file_name(name: str) -> str:
     """The input's name as a file name: letters, digits, dot and hyphen."""
-    plain = re.sub(r"\.(?:png|jpe?g|npy|csv)\b", "", name, flags=re.IGNORECASE)
+    plain = re.sub(r"\.(?:png|jpe?g|npy|csv|txt)\b", "", name, flags=re.IGNORECASE)
     return re.sub(r"[^\w.-]+", "-", plain).strip("-.")[-80:] or "input"

@@ -12,8 +12,18 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from zomirror.cli.arguments import SearchOptions, cap_of, numbers, pair, repeated, shape_of, workers_of
-from zomirror.cli.inputs import Input, model_and_inputs, read_inputs
+from zomirror.cli.arguments import (
+    RegionsChoice,
+    SearchOptions,
+    cap_of,
+    class_of,
+    numbers,
+    pair,
+    repeated,
+    shape_of,
+    workers_of,
+)
+from zomirror.cli.inputs import Input, TableOptions, model_and_inputs, read_inputs
 from zomirror.cli.model import LoadedModel, load_model
 from zomirror.cli.runs import stoppable, write_command
 from zomirror.cli.saved import Saved, run_name
@@ -41,11 +51,15 @@ class SearchCommand:
     signed: bool
     mean: tuple[float, ...] | None
     std: tuple[float, ...] | None
+    explains: bool
+    """Whether it is `zomirror explain`; an attack changes pixels unless it is told otherwise."""
     repeat: list[str]
     """The options typed, for the command that repeats one explanation."""
     command: list[str]
     """The command typed, for `zomirror runs resume`."""
     saved: Saved
+    answers: int = 1
+    """PNs of each row of a table."""
 
     @classmethod
     def of(
@@ -56,32 +70,64 @@ class SearchCommand:
         *,
         baseline: float | None = None,
         signed: bool = True,
+        answers: int = 1,
     ) -> SearchCommand:
         """Load the model, read the inputs and check the options."""
         name, texts = model_and_inputs([typed.model, *(typed.inputs or [])])
         model = load_model(typed, name)
-        shared = {name: getattr(typed, name) for name in ("l1", "l2", "kappa", "budget", "label", "target")}
+        shared = {name: getattr(typed, name) for name in ("l1", "l2", "kappa")}
+        shared |= {"label": class_of(typed.label), "target": class_of(typed.target)}
+        ruled = [getattr(typed, name) for name in ("fixed", "increasing", "decreasing", "categorical")]
+        table = TableOptions(tuple(typed.drop or ()), tuple(typed.categorical or ()), framed=any(ruled) or answers > 1)
         names = tuple(typed.class_names.split(",")) if typed.class_names else None
         workers = workers_of(typed.workers)
         parsed = {
             "bounds": pair("--bounds", typed.bounds),
             "class_names": names,
             "workers": None if workers == 1 else workers,
-            "max_sent": cap_of(typed.max_sent, typed.budget, typed.run_dir),
         }
         return cls(
             typed,
             settings | shared | parsed,
             model,
-            read_inputs(texts, shape=shape_of(typed.shape) or model.shape, drop=tuple(typed.drop or ())),
+            read_inputs(texts, shape=shape_of(typed.shape) or model.shape, table=table),
             baseline=baseline,
             signed=signed,
             mean=numbers("--mean", typed.mean) or model.mean,
             std=numbers("--std", typed.std) or model.std,
+            explains="loss" in settings,
             repeat=repeated(context, without=(*ONCE, "kind", "workers", "seed", "out")),
             command=[str(context.info_name), model.name, *texts, *repeated(context, without=ONCE)],
             saved=Saved(typed.out),
-        )
+            answers=answers,
+        )._checked()
+
+    def _checked(self) -> SearchCommand:
+        """ArgumentError for options that the inputs do not have."""
+        framed = [one.frame is not None for one in self.inputs]
+        given = ("--fixed", "--increasing", "--decreasing", "--categorical", "--answers")
+        wanted = [name for name in given if name in self.repeat]
+        if wanted and not all(framed):
+            raise ArgumentError(
+                f"expected rows of a .csv with {wanted[0]}, got {self.inputs[framed.index(False)].name}"
+            )
+        unfit = [name for name in ("--bounds", "--baseline", "--signed", "--search") if name in self.repeat]
+        if unfit and (parts := [one.name for one in self.inputs if self._in_parts(one)]):
+            raise ArgumentError(
+                f"expected no {unfit[0]} for {parts[0]}, whose parts are there or not: leave it out"
+                + ("" if parts[0] == "-" or parts[0].endswith(".txt") else ", or use --regions pixels")
+            )
+        if self.typed.regions is not None and not all(one.picture for one in self.inputs):
+            other = next(one.name for one in self.inputs if not one.picture)
+            raise ArgumentError(f"expected pictures with --regions, got {other}")
+        numeric: tuple[str, ...] = ("--bounds", "--baseline", "--mean", "--std", "--shape", "--signed", "--search")
+        misfit = [name for name in numeric if name in self.repeat]
+        if misfit and any(framed):
+            raise ArgumentError(
+                f"expected no {misfit[0]} for {self.inputs[framed.index(True)].name}, a row of a table, whose columns "
+                "have their own values: use --fixed, --increasing and --decreasing"
+            )
+        return self
 
     def run(self, kinds: Sequence[str], tell: Callable[[str, list[Explanation], list[Path]], None]) -> None:
         """Search, save and print; `tell` prints the answers for one input. Exit code 1 if one is not valid."""
@@ -103,7 +149,7 @@ class SearchCommand:
     def _find(self, kinds: Sequence[str], tell: Callable[[str, list[Explanation]], None]) -> list[Explanation]:
         """Search each kind (PP, PN, attack) for each input and save it; `tell` is called when an input is done."""
         names = [self.saved.name(given.name) for given in self.inputs]
-        found: dict[tuple[int, str], Explanation] = {}
+        found: dict[tuple[int, str], list[Explanation]] = {}
         failed: list[Explanation] = []
         told = 0
 
@@ -112,15 +158,17 @@ class SearchCommand:
             if one.status is Status.ERROR:
                 failed.append(one)
             elif one.status is not Status.INTERRUPTED:
-                found[i, kind] = one = self._written(one, kind, self.inputs[i])
-                self.saved.keep(f"{names[i]}-{kind}", one)
+                some = [self._written(each, kind, self.inputs[i]) for each in (replace(one, others=()), *one.others)]
+                found[i, kind] = some
+                for number, each in enumerate(some, 1):
+                    self.saved.keep(f"{names[i]}-{kind}{'' if number == 1 else f'-{number}'}", each)
             while told < len(names) and all((told, kind) in found for kind in kinds):
-                tell(self.inputs[told].name, [found[told, kind] for kind in kinds])
+                tell(self.inputs[told].name, [each for kind in kinds for each in found[told, kind]])
                 told += 1
 
         try:
             with stoppable(self.typed.run_dir):
-                write_command(self.typed.run_dir, self.command)
+                write_command(self.typed.run_dir, self.command, members=len(kinds) * len([*self._alike()]))
                 for kind in kinds:
                     self._search(kind, names, done)
         finally:
@@ -128,7 +176,7 @@ class SearchCommand:
                 warn(f"{len(self.saved.files)} files of finished searches are in {self.saved.folder}")
         if failed:
             raise OracleError(failed[0].message)
-        return [found[i, kind] for i in range(len(names)) for kind in kinds]
+        return [one for i in range(len(names)) for kind in kinds for one in found[i, kind]]
 
     def _search(self, kind: str, names: Sequence[str], done: Callable[[int, str, Explanation], None]) -> None:
         """Call explain_many() or attack_many() once for all inputs with the same bounds, baseline and names."""
@@ -137,18 +185,14 @@ class SearchCommand:
         run_dir = self.typed.run_dir
         for part, some in enumerate(self._alike()):
             first, folder = self.inputs[some[0]], kind if part == 0 else f"{kind}-{part + 1}"
-            given = self.settings | self._vector(first)
-            if kind != "attack":
-                signed = kind == "PN" and (self.signed or first.bounds is not None)
-                baseline = self._normalised(self._baseline(first)) if kind == "PP" else 0.0
-                given |= {"kind": kind, "signed": signed, "baseline": baseline}
+            given = self._given(first, kind) | self._budget(first)
 
             def finished(i: int, one: Explanation, places: list[int] = some) -> None:
                 done(places[i], kind, one)
 
             (attack_many if kind == "attack" else explain_many)(
                 self.model.classifier,
-                [self._normalised(self.inputs[i].x) for i in some],
+                [self.inputs[i].x if self._is_raw(first) else self._normalised(self.inputs[i].x) for i in some],
                 rng=[self.typed.seed] * len(some),
                 progress=False if self.typed.json or self.typed.quiet else None,
                 callback=finished,
@@ -162,7 +206,9 @@ class SearchCommand:
         groups: dict[Any, list[int]] = {}
         for i, given in enumerate(self.inputs):
             table = None if given.bounds is None else b"".join(side.tobytes() for side in given.bounds)
-            groups.setdefault((given.x.shape, given.feature_names, table), []).append(i)
+            groups.setdefault(
+                (np.shape(given.x), given.picture, given.feature_names, table, id(given.frame)), []
+            ).append(i)
         yield from groups.values()
 
     def _summary(self, one: Explanation) -> dict[str, Any]:
@@ -182,6 +228,64 @@ class SearchCommand:
         command = shlex.join(["zomirror", *words, "--seed", str(self.typed.seed), *self.repeat])
         written = {"model": self.model.name, "input": given.name, "command": command}
         return replace(found, settings=found.settings | written)
+
+    def _table(self, given: Input, kind: str) -> dict[str, Any]:
+        """The options for rows like this one; the file's rows are the reference."""
+        from zomirror.features import Table
+
+        rules = {name: getattr(self.typed, name) or () for name in ("fixed", "increasing", "decreasing", "categorical")}
+        found: dict[str, Any] = {"features": Table(given.frame, **rules)}
+        if kind != "attack":
+            found |= {"kind": kind, "answers": self.answers if kind == "PN" else 1}
+        return found
+
+    def _is_raw(self, given: Input) -> bool:
+        """Whether the feature space, not the command, prepares the input for the model."""
+        return given.frame is not None or self._in_parts(given)
+
+    def _in_parts(self, given: Input) -> bool:
+        """Whether it is a text, or a picture that is explained by regions."""
+        from zomirror.features.default import LARGE
+
+        if isinstance(given.x, str):
+            return True
+        if not given.picture or self.typed.regions == RegionsChoice.PIXELS:
+            return False
+        large = given.x.size // min(given.x.shape) > LARGE if given.x.ndim == 3 else given.x.size > LARGE
+        return self.typed.regions is not None or (large and self.explains)
+
+    def _parts(self, given: Input) -> dict[str, Any]:
+        """The feature space of a text or a picture."""
+        from zomirror.features import Regions, Words
+
+        if isinstance(given.x, str):
+            return {"features": Words()}
+        normalised: dict[str, Any] = {"mean": self.mean, "std": self.std} if self._normalises else {}
+        return {"features": Regions(self.typed.regions.value if self.typed.regions else "grid", **normalised)}
+
+    def _budget(self, given: Input) -> dict[str, Any]:
+        """How many queries a search may use and send."""
+        from zomirror.contrast.options import BUDGET
+        from zomirror.features import parts
+
+        budget = self.typed.budget if self.typed.budget is not None else BUDGET
+        if self.typed.budget is None and self._in_parts(given):
+            budget = parts.BUDGET
+        return {"budget": budget, "max_sent": cap_of(self.typed.max_sent, budget, self.typed.run_dir)}
+
+    def _given(self, first: Input, kind: str) -> dict[str, Any]:
+        """The options of explain_many() or attack_many() for inputs like this one."""
+        if self._in_parts(first):
+            found = {name: value for name, value in self.settings.items() if name != "bounds"} | self._parts(first)
+            return found if kind == "attack" else found | {"kind": kind}
+        if first.frame is not None:
+            return {name: value for name, value in self.settings.items() if name != "bounds"} | self._table(first, kind)
+        given = self.settings | self._vector(first)
+        if kind != "attack":
+            signed = kind == "PN" and (self.signed or first.bounds is not None)
+            baseline = self._normalised(self._baseline(first)) if kind == "PP" else 0.0
+            given |= {"kind": kind, "signed": signed, "baseline": baseline}
+        return given
 
     def _vector(self, given: Input) -> dict[str, Any]:
         """The options of Vector for inputs like this one."""

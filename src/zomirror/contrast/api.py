@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from zomirror.checks import positive_integer, seed_of
-from zomirror.classifiers import as_classifier
+from zomirror.checks import flag, items, positive_integer, reading, seed_of, shown
 from zomirror.contrast.candidate import Glimpse
 from zomirror.contrast.explanation import Explanation
-from zomirror.contrast.find import Failed, InputCase, Outcome, decided, find_spread, find_together, is_final
+from zomirror.contrast.find import Failed, InputCase, Outcome, decided, find_spread, find_together, informed, is_final
 from zomirror.contrast.meter import meter
 from zomirror.contrast.options import ATTACK_FIXES, KNOWN, Options
 from zomirror.contrast.progress import Callback
 from zomirror.engine.durable import PathLike, stored_seed
 from zomirror.engine.retry import Retry, attempts_of
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError, RunError
-from zomirror.features.vector import Vector
+from zomirror.features.default import default_features
+from zomirror.features.frames import is_frame, rows_of
+from zomirror.features.protocol import Features
 from zomirror.methods.descent import Method
 from zomirror.parallel import Workers
 from zomirror.runs.folder import check_name, check_path
@@ -38,17 +40,21 @@ def explain(
     x0: object,
     *,
     kind: str = "PN",
-    features: Vector | None = None,
+    features: Features | None = None,
     l1: float = 0.1,
     l2: float = 0.15,
-    kappa: float = 0.0,
+    kappa: float | None = None,
     bounds: object = UNSET,
-    budget: int = 10_000,
+    budget: int | None = None,
     rng: object = 0,
+    fewest: bool = False,
+    answers: int = 1,
+    plausible: object = None,
+    plausibility: float = 1.0,
     loss: str = "hinge",
     method: Method | None = None,
-    label: int | None = None,
-    target: int | None = None,
+    label: int | str | None = None,
+    target: int | str | None = None,
     baseline: object = UNSET,
     fixed: object = UNSET,
     signed: bool = UNSET,
@@ -62,7 +68,7 @@ def explain(
     max_sent: int | None = None,
     on_error: str | Retry = "raise",
     run_dir: PathLike | None = None,
-) -> Explanation:
+) -> Any:
     """Find the few features that decide the model's class of x0.
 
     A pertinent negative (`kind="PN"`, a counterfactual) is a small, sparse change after which the class is another
@@ -72,32 +78,50 @@ def explain(
     ----------
     model : function, path, module or estimator
         Maps a batch (n, *shape) to scores (n, classes), best given as logits: a function, the path of an .onnx file, a
-        torch module, a fitted scikit-learn classifier, or what http_classifier() and command_classifier() return.
-    x0 : array
-        One input.
+        torch module, a fitted classifier of scikit-learn, XGBoost, LightGBM or CatBoost, or what http_classifier() and
+        command_classifier() return. With a Table it is given frames; a regressor goes through above() or between().
+    x0 : array or row
+        One input; for a Table a row of a frame, a dict, or a sequence in the order of the columns.
     kind : "PN" or "PP"
         What to look for.
-    features : Vector, optional
+    features : Vector or Table, optional
         What may change. `bounds`, `baseline`, `fixed`, `signed`, `scale`, `mean`, `std` and `feature_names` are a short
-        form of it.
+        form of Vector.
     l1, l2 : float
         Weights of |x|_1 and |x|_2^2 / 2, x in units of each feature's range: a larger l1 changes fewer features, a
         larger l2 changes them less.
-    kappa : float
-        The margin by which the wanted class should win, in units of the scores.
+    kappa : float, optional
+        The margin by which the wanted class should win, in units of the scores. By default, for arrays one that
+        survives rounding to 8 bits and a noise of 0.001 of each feature's range, and for a Table 1 % of the margin of
+        x0; 0 for the paper's.
     bounds : pair, optional
         The least and the largest value of each feature; (0, 1) by default.
     budget : int
-        The largest number of model queries, including the one that finds the class.
+        The largest number of model queries, including the one that finds the class; by default 10,000, or 300 for
+        the parts of an image, a text or a series.
     rng : int, Generator or None
         The seed; the explanation names the one that was used. None: the seed of the run in `run_dir`, or a new one.
+    fewest : bool
+        For a Table: change as few columns as possible first, and as little as possible second. By default the weighted
+        sizes of the changes decide.
+    answers : int
+        For a Table: return a list of up to this many explanations that differ in the columns they change, best first,
+        within one budget. None of them contains the columns of a better one.
+    plausible : True, rows or function, optional
+        For a PN of a Table: add l1 * plausibility * cost to the objective. The cost is the distance to the nearest row
+        to which the model gives the new class, among the reference rows (True) or the given ones; or what a function of
+        a batch returns, one number >= 0 for each row. The function gets the frames that the model gets, and its calls
+        are not queries.
+    plausibility : float
+        The weight of that cost. With 0 the nearest answer wins, with 1 one between x0 and the nearest row of the other
+        class, with more one that is closer to that row.
     loss : "hinge" or "softplus"
         The loss of the margin that is minimised.
     method : optional
         The method of the descent, from zm.methods; by default the recommended one.
-    label : int, optional
-        Explain this class instead of the predicted one.
-    target : int, optional
+    label : int or str, optional
+        Explain this class instead of the predicted one: its place in the scores, or its name.
+    target : int or str, optional
         The class that a PN must reach.
     baseline : float or array, optional
         The value of an absent feature of a PP; 0 by default.
@@ -112,7 +136,7 @@ def explain(
     search : int
         Try this many strengths of the penalty within the budget and return the sparsest valid explanation.
     feature_names, class_names : sequence of str, optional
-        Names used by the explanation.
+        Names used by the explanation; by default the names of the classes that the model knows (`classes_`).
     callback : function, optional
         Called with a Glimpse (x, fun, best, nfev, nnz) after each batch; ends the search by raising StopIteration.
     max_sent : int, optional
@@ -130,26 +154,27 @@ def explain(
     -------
     Explanation
         The best valid point seen. If there is none, `valid`, `status` and `message` say so, and the explanation holds
-        the point with the least margin. The search ends early when it stalls.
+        the point with the least margin. The search ends early when it stalls. With answers > 1, a list of them.
     """
     given = {name: value for name, value in locals().items() if name in KNOWN["explain"] and value is not UNSET}
-    return _find_one("explain", model, x0, given, rng, callback, max_sent, on_error, run_dir)
+    found = _find_one("explain", model, x0, given, rng, callback, max_sent, on_error, run_dir)
+    return found if answers == 1 else _listed(found)
 
 
 def attack(
     model: Any,
     x0: object,
     *,
-    features: Vector | None = None,
+    features: Features | None = None,
     l1: float = 0.01,
     l2: float = 0.0,
-    kappa: float = 0.0,
+    kappa: float | None = None,
     bounds: object = UNSET,
-    budget: int = 10_000,
+    budget: int | None = None,
     rng: object = 0,
     method: Method | None = None,
-    label: int | None = None,
-    target: int | None = None,
+    label: int | str | None = None,
+    target: int | str | None = None,
     fixed: object = UNSET,
     scale: object = UNSET,
     mean: object = UNSET,
@@ -172,14 +197,14 @@ def attack(
     ----------
     model, x0
         As for explain().
-    features : Vector, optional
-        What may change, with signed=True. `bounds`, `fixed`, `scale`, `mean`, `std` and `feature_names` are its short
-        form.
+    features : Vector or Table, optional
+        What may change; a Vector with signed=True, of which `bounds`, `fixed`, `scale`, `mean`, `std` and
+        `feature_names` are the short form.
     l1, l2 : float
         Weights of the penalty: a larger l1 changes fewer features, a larger l2 changes them less.
-    kappa : float
-        The margin by which the other class must win, in units of the scores.
-    target : int, optional
+    kappa : float, optional
+        The margin by which the other class must win, in units of the scores; by default as for explain().
+    target : int or str, optional
         The class to reach; by default any other one.
     bounds, budget, rng, method, label, fixed, scale, mean, std
         As for explain().
@@ -209,7 +234,7 @@ def explain_many(
     names: Sequence[str] | None = None,
     workers: Any = None,
     **options: Any,
-) -> list[Explanation]:
+) -> list[Any]:
     """explain() for every input of X, several at a time in joint batches; one result each, in order.
 
     Result i equals explain(model, X[i], rng=seed) with the seed that it names, for every `lockstep`, if the model's
@@ -220,7 +245,7 @@ def explain_many(
     ----------
     model
         As for explain().
-    X : iterable of arrays
+    X : iterable of inputs, or frame
         The inputs.
     rng : int, Generator, sequence of int or None
         The seed from which one for each input is derived, or the seeds themselves.
@@ -250,10 +275,12 @@ def explain_many(
     Returns
     -------
     list of Explanation
+        With answers > 1, a list of lists.
     """
-    return _find_many(
+    found = _find_many(
         "explain", model, X, options, rng, lockstep, progress, callback, max_sent, on_error, run_dir, names, workers
     )
+    return found if options.get("answers", 1) == 1 else [_listed(one) for one in found]
 
 
 def attack_many(model: Any, X: Iterable[object], **options: Any) -> list[Explanation]:
@@ -275,6 +302,11 @@ def attack_many(model: Any, X: Iterable[object], **options: Any) -> list[Explana
     return _find_many("attack", model, X, options, **how)
 
 
+def _listed(found: Explanation) -> list[Explanation]:
+    """The answers of one search, best first."""
+    return [replace(found, others=()), *found.others]
+
+
 def _options(task: str, given: dict[str, Any]) -> Options:
     if task == "explain":
         return Options.of(task, given)
@@ -282,7 +314,9 @@ def _options(task: str, given: dict[str, Any]) -> Options:
     fixes: dict[str, Any] = dict(ATTACK_FIXES)
     if given.get("features") is not None:
         fixes = {name: value for name, value in fixes.items() if name not in ("signed", "baseline")}
-        if not getattr(given["features"], "signed", True):
+        with reading("features", given["features"]):
+            signed = bool(getattr(given["features"], "signed", True))
+        if not signed:
             raise ArgumentError("expected features with signed=True: an attack may raise and lower every feature")
     return Options.of(task, given | fixes)
 
@@ -300,12 +334,14 @@ def _find_one(
 ) -> Explanation:
     """Explain or attack one input."""
     if callback is not None and not callable(callback):
-        raise ArgumentTypeError(f"expected callback to be a function of one argument, got {callback!r}")
-    options = _options(task, given)
+        raise ArgumentTypeError(f"expected callback to be a function of one argument, got {shown(callback)}")
+    options = _options(task, given | default_features(x0, given, task))
     cap = None if max_sent is None else positive_integer("max_sent", max_sent)
     place, attempts, seed = options.features.place(x0, options.kind), attempts_of(on_error), _seed(rng, run_dir)
     where = None if run_dir is None else check_path(run_dir)
-    found = InputCase(place, options, seed, as_classifier(model), attempts, cap, where)(callback)
+    classifier = options.features.classifier(model)
+    options = options.named(getattr(classifier, "class_names", None))
+    found = InputCase(informed(place, classifier), options, seed, classifier, attempts, cap, where)(callback)
     if isinstance(found, Failed):
         raise found.error
     return found
@@ -328,24 +364,32 @@ def _find_many(
 ) -> list[Explanation]:
     """Explain or attack each input of X."""
     positive_integer("lockstep", lockstep)
+    show = None if progress is None else flag("progress", progress)
     if unknown := sorted(set(given) - KNOWN[task]):
         known = ", ".join(sorted(KNOWN[task]))
         raise ArgumentTypeError(f"expected options of {task}_many() among {known}, got {', '.join(unknown)}")
     if callback is not None and not callable(callback):
-        raise ArgumentTypeError(f"expected callback to be a function of (i, explanation), got {callback!r}")
-    options = _options(task, given)
+        raise ArgumentTypeError(f"expected callback to be a function of (i, explanation), got {shown(callback)}")
+    inputs = list(_inputs(X, task))
+    options = _options(task, given | (default_features(inputs[0], given, task) if inputs else {}))
     cap = None if max_sent is None else positive_integer("max_sent", max_sent)
     places = []
-    for i, x0 in enumerate(_inputs(X, task)):
+    for i, x0 in enumerate(inputs):
         try:
             places.append(options.features.place(x0, options.kind))
         except (ArgumentError, ArgumentTypeError) as error:
             raise type(error)(f"input {i}: {error}") from None
     seed, seeds = _seeds(rng, run_dir, len(places))
-    classifier, attempts = as_classifier(model), attempts_of(on_error)
+    classifier, attempts = options.features.classifier(model), attempts_of(on_error)
+    options = options.named(getattr(classifier, "class_names", None))
+    places = [informed(place, classifier) for place in places]
     plan = None if workers is None else Workers.of(workers)
     folder = None if run_dir is None else check_path(run_dir)
-    titles = [f"{i:06}" for i in range(len(places))] if names is None else [check_name(name) for name in names]
+    titles = (
+        [f"{i:06}" for i in range(len(places))]
+        if names is None
+        else [check_name(name) for name in items("names", names)]
+    )
     if not len(titles) == len(set(titles)) == len(places):
         raise ArgumentError(f"expected {len(places)} different names, got {len(titles)}, {len(set(titles))} different")
     if taken := RESERVED.intersection(titles):
@@ -356,7 +400,7 @@ def _find_many(
     ]
     common = {"task": f"{task}_many", "members": len(cases), "seed": seed, "asked": decided(options, classifier)}
     group = nullcontext() if run_dir is None else RunGroup.open(run_dir, common)
-    used, show = np.zeros(len(cases), np.int64), None if progress is None else bool(progress)
+    used = np.zeros(len(cases), np.int64)
     what = f"{DOING[task]} {len(cases)} input{'' if len(cases) == 1 else 's'}"
     with meter(what, options.budget * len(cases), show=show) as told, group as opened:
 
@@ -402,9 +446,12 @@ def _seeds(rng: object, run_dir: PathLike | None, count: int) -> tuple[int | lis
 
 
 def _inputs(X: Any, task: str) -> Iterator[object]:
-    try:
-        return iter(X)
-    except TypeError:
-        raise ArgumentTypeError(
-            f"expected X to be a sequence of inputs, got {type(X).__name__}: use {task} for one"
-        ) from None
+    with reading("X", X):
+        if is_frame(X):
+            yield from rows_of(X)
+            return
+        if not isinstance(X, Iterable) or getattr(X, "ndim", 1) == 0:
+            raise ArgumentTypeError(
+                f"expected X to be a sequence of inputs, got {type(X).__name__}: use {task} for one"
+            )
+        yield from X

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
 
 from zomirror.numerics.arrays import Array
 from zomirror.problem import ElasticNet
@@ -16,12 +19,14 @@ class Candidate:
     margin: float
     fun: float
     valid: bool
+    count: int = 0
+    """Changed features, where fewer of them come before a smaller F."""
 
     def better_than(self, other: Candidate | None) -> bool:
-        """Valid beats invalid; two valid points are compared by F, two invalid ones by the margin."""
+        """Valid beats invalid; two valid points are compared by count and F, two invalid ones by the margin."""
         if other is None or self.valid != other.valid:
             return other is None or self.valid
-        return self.fun < other.fun if self.valid else self.margin < other.margin
+        return (self.count, self.fun) < (other.count, other.fun) if self.valid else self.margin < other.margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +36,17 @@ class Goal:
     penalty: ElasticNet
     kappa: float
     floor: float = 0.0
+    fewest: bool = False
+    """Whether the number of changed features comes before F."""
+    further: Callable[[Array], float] | None = None
+    """A further term of F."""
 
-    def candidate(self, w: Array, margin: float) -> Candidate:
-        """The point with its objective."""
-        return Candidate(w, margin, max(margin, -self.kappa) + self.penalty(w), margin < -self.floor)
+    def candidate(self, w: Array, margin: float, sizes: Array | None = None) -> Candidate:
+        """The point with its objective; `sizes` are the changes that are penalised, by default w itself."""
+        sizes = w if sizes is None else sizes
+        penalty = self.penalty(sizes) + (0.0 if self.further is None else self.further(w))
+        count = int(np.count_nonzero(sizes)) if self.fewest else 0
+        return Candidate(w, margin, max(margin, -self.kappa) + penalty, margin < -self.floor, count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from zomirror.contrast.explanation_json import dumps, loads
 from zomirror.errors import ArgumentError
+from zomirror.features.frames import row_values
+from zomirror.features.protocol import Change
 from zomirror.features.vector import as_names
 from zomirror.numerics.arrays import Array
 from zomirror.result import History, Status
@@ -37,10 +39,10 @@ class Explanation:
     """The class of `perturbed`; -1 if it is not known."""
     x: Array = field(repr=False)
     """The sparse PP or PN itself."""
-    x0: Array = field(repr=False)
-    """The input."""
-    perturbed: Array = field(repr=False)
-    """What the model sees: x0 + x for a PN, baseline + x for a PP."""
+    x0: Any = field(repr=False)
+    """The input: an array, a row of a table or a text."""
+    perturbed: Any = field(repr=False)
+    """What the model sees, in the type of x0: for arrays x0 + x for a PN, baseline + x for a PP."""
     scores_before: NDArray[np.float64] = field(repr=False)
     """The model's scores at x0."""
     scores_after: NDArray[np.float64] = field(repr=False)
@@ -67,6 +69,24 @@ class Explanation:
     """The options of the call: task, l1, l2, kappa, loss, budget and so on."""
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     class_names: tuple[str, ...] | None = field(default=None, repr=False)
+    space: str = "vector"
+    """The kind of features: vector, table or parts."""
+    listed: tuple[Change, ...] = field(default=(), repr=False)
+    """The changes as the feature space names them; empty for a vector."""
+    labels: NDArray[Any] | None = field(default=None, repr=False)
+    """The part of each entry of x0, where parts of an array are the features."""
+    others: tuple[Explanation, ...] = field(default=(), repr=False)
+    """Further answers, where several were asked for: explain() returns them as a list."""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The features that change (PN) or are present (PP): (name, before or when absent, after), largest first."""
+        if self.space != "vector":
+            return self.listed
+        x, after, names = self.x.ravel(), self.perturbed.ravel(), self.feature_names
+        before = (self.x0 if self.kind == "PN" else self.perturbed - self.x).ravel()
+        order = np.argsort(-np.abs((self.x / self.scale).ravel()), kind="stable")[: np.count_nonzero(x)]
+        return tuple(Change(names[i] if names else str(i), before[i].item(), after[i].item()) for i in order.tolist())
 
     @property
     def used(self) -> int:
@@ -96,6 +116,22 @@ class Explanation:
         names = self.feature_names
         return [(names[i] if names else str(i), float(flat[i])) for i in order if flat[i] != 0]
 
+    @property
+    def frame(self) -> Any:
+        """The changes as a pandas DataFrame with the columns column, before and after."""
+        from zomirror.contrast.dataframe import changes_frame
+
+        return changes_frame([self])[["column", "before", "after"]]
+
+    @property
+    def input_key(self) -> tuple[object, ...]:
+        """Equal for explanations of one input."""
+        if isinstance(self.x0, np.ndarray) and self.space != "table":
+            return (self.x0.shape, self.x0.tobytes())
+        return (
+            (self.x0,) if isinstance(self.x0, str) else tuple(sorted(row_values(self.x0, self.feature_names).items()))
+        )
+
     def words(self) -> str:
         """The answer in a sentence."""
         from zomirror.contrast.words import sentence
@@ -109,7 +145,10 @@ class Explanation:
         return plot(self, **({"title": self.words()} if self.is_attack else {}) | options)
 
     def _repr_html_(self) -> str:
-        return as_html(self.plot(), self.words())
+        from zomirror.drawing.parts import is_text, marked_html
+
+        marked = f"<p style='white-space:pre-wrap'>{marked_html(self)}</p>" if is_text(self) else ""
+        return as_html(self.plot(), self.words()) + marked
 
     def to_json(self) -> str:
         """Everything as JSON text; numbers keep every digit."""
@@ -124,7 +163,7 @@ class Explanation:
         """The same explanation with names for features and classes."""
         return replace(
             self,
-            feature_names=_names_of("feature_names", feature_names, self.x0.size) or self.feature_names,
+            feature_names=_names_of("feature_names", feature_names, self.x.size) or self.feature_names,
             class_names=_names_of("class_names", class_names, self.scores_before.size) or self.class_names,
         )
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.classifiers import Classifier, radius_hint
+from zomirror.classifiers import Classifier, FrameModel, radius_hint
 from zomirror.contrast.answer import answer
 from zomirror.contrast.candidate import Glimpse
 from zomirror.contrast.explanation import Explanation
 from zomirror.contrast.options import Options
 from zomirror.contrast.progress import Callback, Progress
-from zomirror.contrast.search import attack_search, explain_search
+from zomirror.contrast.search import attack_search, column_search, explain_search, part_search
 from zomirror.engine.black_box import BlackBox
 from zomirror.engine.driver import drive, drive_many
 from zomirror.engine.durable import TRAJECTORY, durably
@@ -34,7 +34,9 @@ from zomirror.errors import (
     WorkerError,
     ZomirrorError,
 )
-from zomirror.features.vector import Place
+from zomirror.features.protocol import Place
+from zomirror.features.table_place import TablePlace
+from zomirror.features.vector import VectorPlace
 from zomirror.methods.group_memory import GroupMemory
 from zomirror.numerics.random import fingerprint
 from zomirror.parallel import Workers, spread
@@ -43,9 +45,15 @@ from zomirror.runs.directory import RunDirectory
 from zomirror.runs.group import RunGroup
 from zomirror.runs.inspection import inspect
 
-REVISIONS = {"explain": 1, "attack": 1}
+REVISIONS = {"explain": 3, "attack": 2}
 """Revision of each search. Raise it when the same scores lead to other queries: stored runs cannot be resumed then."""
-_SEARCHES = {"explain": explain_search.search, "attack": attack_search.search}
+_SEARCHES = {
+    "vector": {"explain": explain_search.search, "attack": attack_search.search},
+    "table": {"explain": column_search.search, "attack": column_search.search},
+    "graded": {"explain": explain_search.search, "attack": explain_search.search},
+    "parts": {"explain": part_search.search, "attack": part_search.search},
+}
+"""The search of each feature space and task."""
 _RESUMABLE = (Status.INTERRUPTED, Status.MAX_SENT)
 
 
@@ -85,10 +93,14 @@ class InputCase:
 
     def progress(self, callback: Callback | None = None) -> Progress:
         """The state of the search before its first query."""
+        return Progress(self.place, self.options, self.seed, self._radius(), callback)
+
+    def _radius(self) -> float | None:
+        """The step of finite differences. Scores of trees are constant between thresholds, so it must cross some."""
+        if not isinstance(self.place, VectorPlace):
+            return None
         hint = radius_hint(self.classifier, self.place.x0)
-        # Scores of trees are constant between thresholds, so finite differences must cross some.
-        radius = None if hint is None else float(np.median(hint.ravel() / self.place.scale))
-        return Progress(self.place, self.options, self.seed, radius, callback)
+        return None if hint is None else float(np.median(hint.ravel() / self.place.scale))
 
     def job(self, callback: Callback | None = None, group: RunGroup | None = None) -> Job[Outcome]:
         """The search as a Job; its run is a member of the group, if one is given."""
@@ -110,7 +122,7 @@ class InputCase:
     def _search(self, progress: Progress, ledger: Ledger) -> Search[Outcome]:
         """The search; if it is stopped or the model fails, it returns what was found so far."""
         try:
-            ended = yield from _SEARCHES[self.options.task](progress)
+            ended = yield from _SEARCHES[self.place.space][self.options.task](progress)
         except Interrupted:
             ended = progress.found(Status.INTERRUPTED)
         except BudgetError as error:
@@ -146,7 +158,6 @@ class InputCase:
 
     def _configuration(self, radius: float | None, cap: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The settings and arrays that determine the search, without the model, which is not stored."""
-        place, box = self.place, self.place.box
         settings = {
             "task": self.options.task,
             "seed": self.seed,
@@ -154,9 +165,7 @@ class InputCase:
             "max_sent": cap,
             "asked": decided(self.options, self.classifier) | {"radius": radius},
         }
-        arrays = {"x0": place.x0, "base": place.base, "scale": place.scale, "start": place.start}
-        sides = {"lower": box.lower, "upper": box.upper}
-        return settings, {name: np.asarray(array) for name, array in (arrays | sides).items()}
+        return settings, self.place.arrays()
 
     def _load(self, run: RunDirectory) -> Explanation | None:
         """The stored explanation with the names of this call; None if there is none or it cannot be read."""
@@ -168,8 +177,16 @@ class InputCase:
         except (DataError, UnicodeDecodeError) as error:
             run.notes.append(f"the stored explanation cannot be used: {error}")
             return None
-        names = {"feature_names": self.options.features.names, "class_names": self.options.class_names}
-        return replace(found, **names)
+        if isinstance(self.place, TablePlace) and isinstance(found.perturbed, dict):  # in the type that was given
+            found = replace(found, x0=self.place.x0, perturbed=self.place.restored(found.perturbed))
+        return replace(found, feature_names=self.place.names, class_names=self.options.class_names)
+
+
+def informed(place: Place, classifier: Classifier) -> Place:
+    """The place with what the model's trees tell: the row of a table knows the thresholds of each column."""
+    if isinstance(place, TablePlace) and isinstance(classifier, FrameModel):
+        return place.stepped(classifier.splits)
+    return place
 
 
 def decided(options: Options, classifier: Classifier) -> dict[str, Any]:

@@ -6,22 +6,41 @@ option, add a field here and a line to the docstring of explain().
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from zomirror.checks import choice, nonnegative, positive_integer
+from zomirror.checks import choice, integer, nonnegative, positive_integer, reading, shown
 from zomirror.contrast.loss import LOSSES
+from zomirror.contrast.plausible import as_plausible
 from zomirror.engine.durable import stable_repr
 from zomirror.errors import ArgumentError, ArgumentTypeError
+from zomirror.features.protocol import Features
+from zomirror.features.table import Table
 from zomirror.features.vector import KINDS, Vector, as_names
 from zomirror.methods.descent import Method
 from zomirror.problem import ElasticNet
 
+BUDGET = 10_000
+"""The default budget, where the features have none of their own."""
 SMALLEST_BUDGET = 100
 """A smaller budget is refused: too few queries for any stage of the search."""
-ATTACK_FIXES = {"kind": "PN", "signed": True, "loss": "hinge", "baseline": 0.0, "search": 0}
+LARGEST_BUDGET = 1 << 53
+"""A larger budget is refused: shares of it would not be exact."""
+_MOST_NAMES = 10
+"""Classes that an error message names."""
+ATTACK_FIXES = {
+    "kind": "PN",
+    "signed": True,
+    "loss": "hinge",
+    "baseline": 0.0,
+    "search": 0,
+    "fewest": False,
+    "answers": 1,
+    "plausible": None,
+    "plausibility": 1.0,
+}
 """Options that attack() sets and does not take."""
 
 
@@ -33,36 +52,67 @@ class Options:
     kind: str = "PN"
     l1: float = 0.1
     l2: float = 0.15
-    kappa: float = 0.0
-    budget: int = 10_000
+    kappa: float | None = None
+    """None: a small margin that depends on the feature space, so that answers do not hang on a tie."""
+    budget: int = BUDGET
     loss: str = "hinge"
     method: Method | None = None
     """None: the recommended method, which is told the margins and applies the loss itself."""
-    label: int | None = None
-    target: int | None = None
+    label: Any = None
+    """An int; before `named` has looked it up, it may be the name of a class."""
+    target: Any = None
     search: int = 0
-    features: Vector = field(default_factory=Vector)
+    fewest: bool = False
+    answers: int = 1
+    plausible: Any = None
+    """True, rows or a function; afterwards a NearRows, a BatchCost or None."""
+    plausibility: float = 1.0
+    features: Features = field(default_factory=Vector)
     class_names: Any = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "class_names", as_names("class_names", self.class_names))
-        choice("kind", self.kind, KINDS)
-        choice("loss", self.loss, tuple(LOSSES))
-        for name in ("l1", "l2", "kappa"):
-            put(self, name, nonnegative(name, getattr(self, name)))
+        put(self, "kind", choice("kind", self.kind, KINDS))
+        put(self, "loss", choice("loss", self.loss, tuple(LOSSES)))
+        for name in ("l1", "l2", "kappa", "plausibility"):
+            if name != "kappa" or self.kappa is not None:
+                put(self, name, nonnegative(name, getattr(self, name)))
         put(self, "budget", positive_integer("budget", self.budget))
         if self.budget < SMALLEST_BUDGET:
             raise ArgumentError(
                 f"expected budget >= {SMALLEST_BUDGET}, got {self.budget}: fewer queries explain nothing"
             )
+        if self.budget > LARGEST_BUDGET:
+            raise ArgumentError(f"expected budget <= {LARGEST_BUDGET}, got {shown(self.budget)}")
         for name in ("label", "target"):
-            put(self, name, None if getattr(self, name) is None else _natural(name, getattr(self, name)))
-        put(self, "search", _natural("search", self.search))
+            value = getattr(self, name)
+            put(
+                self, name, str(value) if isinstance(value, str) else None if value is None else integer(name, value, 0)
+            )
+        put(self, "search", integer("search", self.search, 0))
         if self.target is not None and self.kind == "PP":
             raise ArgumentError("expected no target for a PP, which keeps the class: give label= to explain another")
-        if not isinstance(self.features, Vector):
-            raise ArgumentTypeError(f"expected features to be zm.Vector(...), got {self.features!r}")
+        with reading("features", self.features):
+            known = not isinstance(self.features, type) and isinstance(self.features, Features)
+        if not known:
+            raise ArgumentTypeError(
+                f"expected features to be zm.Vector(...) or another space, got {shown(self.features)}"
+            )
+        self._set_table_options()
+
+    def _set_table_options(self) -> None:
+        """Check the options that only the search of a table has."""
+        put = object.__setattr__
+        put(self, "answers", positive_integer("answers", self.answers))
+        if not isinstance(self.fewest, bool | np.bool_):
+            raise ArgumentTypeError(f"expected fewest to be True or False, got {shown(self.fewest)}")
+        if isinstance(self.features, Table):
+            put(self, "plausible", as_plausible(self.plausible, self.features))
+        elif unfit := [name for name, default in TABLE_ONLY.items() if getattr(self, name) is not default]:
+            raise ArgumentError(f"expected features=zm.Table(...) with {unfit[0]}, got {type(self.features).__name__}")
+        if self.plausible is not None and self.kind == "PP":
+            raise ArgumentError("expected plausible for a PN, got kind='PP', whose absent columns have the baseline")
 
     @classmethod
     def of(cls, task: str, given: dict[str, Any]) -> Options:
@@ -75,7 +125,28 @@ class Options:
                 f"expected features, or {', '.join(sorted(short))} as its short form, got both: give them to Vector()"
             )
         rest = {name: value for name, value in given.items() if name not in VECTOR and name != "features"}
+        if rest.get("budget") is None:
+            rest["budget"] = getattr(features, "default_budget", BUDGET)
         return cls(task=task, features=features, **rest)
+
+    def named(self, known: tuple[str, ...] | None) -> Options:
+        """The options with the numbers of classes that were given by name; `known` are the names the model knows."""
+        names = self.class_names or known
+        found: dict[str, Any] = {"class_names": names}
+        for option in ("label", "target"):
+            value = getattr(self, option)
+            if not isinstance(value, str):
+                continue
+            if not names or value not in names:
+                has = ", ".join(names[:_MOST_NAMES]) if names else ""
+                raise ArgumentError(
+                    f"expected {option} among the classes of the model ({has}), got {value!r}"
+                    if names
+                    else f"expected {option} as a number, because the model does not name its classes, got {value!r}: "
+                    "give class_names"
+                )
+            found[option] = names.index(value)
+        return replace(self, **found)
 
     @property
     def penalty(self) -> ElasticNet:
@@ -85,15 +156,30 @@ class Options:
     def record(self) -> dict[str, Any]:
         """The options as JSON: what run directories compare and explanations carry."""
         kept = ("task", "kind", "l1", "l2", "kappa", "budget", "loss", "label", "target", "search")
-        record = {name: getattr(self, name) for name in kept} | {
-            "method": "recommended" if self.method is None else stable_repr("method", self.method),
-            "signed": bool(self.features.signed),
-        }
-        normalised = {name: np.asarray(getattr(self.features, name)).tolist() for name in ("mean", "std")}
-        return record | (normalised if self.features.mean is not None else {})
+        record = (
+            {name: getattr(self, name) for name in kept}
+            | self._table_record()
+            | {
+                "method": "recommended" if self.method is None else stable_repr("method", self.method),
+            }
+        )
+        return record | self.features.record()
+
+    def _table_record(self) -> dict[str, Any]:
+        """The options that only a table has, without those at their defaults."""
+        if not isinstance(self.features, Table):
+            return {}
+        found: dict[str, Any] = {"fewest": bool(self.fewest), "answers": self.answers}
+        if self.plausible is not None:
+            found |= {"plausible": self.plausible.record(), "plausibility": self.plausibility}
+        return found
 
 
-VECTOR = {item.name: item.name for item in fields(Vector) if item.name != "names"} | {"feature_names": "names"}
+TABLE_ONLY: dict[str, Any] = {"fewest": False, "answers": 1, "plausible": None}
+"""Options that only the search of a table has, and their defaults."""
+VECTOR = {item.name: item.name for item in fields(Vector) if item.name not in ("names", "step")} | {
+    "feature_names": "names"
+}
 """Keywords of explain() that are a short form of Vector, mapped to its fields."""
 _NAMES = frozenset(item.name for item in fields(Options) if item.name != "task") | VECTOR.keys()
 KNOWN = {
@@ -101,11 +187,3 @@ KNOWN = {
     "attack": _NAMES - ATTACK_FIXES.keys(),
 }
 """The options that explain_many() and attack_many() take."""
-
-
-def _natural(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ArgumentTypeError(f"expected {name} to be an integer, got {value!r}")
-    if value < 0:
-        raise ArgumentError(f"expected {name} >= 0, got {value}")
-    return int(value)

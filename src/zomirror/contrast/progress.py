@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,9 @@ from zomirror.contrast.candidate import Candidate, Glimpse, Goal
 from zomirror.contrast.loss import change_margin, keep_margin
 from zomirror.contrast.options import Options
 from zomirror.errors import OracleError
-from zomirror.features.vector import Place
+from zomirror.features.protocol import Place
 from zomirror.numerics.arrays import Array
-from zomirror.result import History, Status
+from zomirror.result import History, HistoryLog, Status
 
 Callback = Callable[[Glimpse], object]
 Scores = NDArray[np.floating[Any]]
@@ -32,6 +33,10 @@ class Found:
     scores_after: NDArray[np.float64]
     history: History
     note: str
+    steady: bool = True
+    """Whether the model gave the same answer to the same input."""
+    others: tuple[tuple[Candidate, NDArray[np.float64]], ...] = ()
+    """Further answers and their scores."""
 
 
 class CallbackStop(Exception):  # noqa: N818 - not an error
@@ -52,7 +57,7 @@ class Progress:
         self.place, self.options, self.seed, self.callback = place, options, seed, callback
         self.radius = radius
         """The finite-difference step for piecewise constant scores (trees); None for others."""
-        self.goal = Goal(options.penalty, options.kappa)
+        self.goal = Goal(options.penalty, options.kappa or 0.0, fewest=options.fewest)
         self.label = -1 if options.label is None else options.label
         self.scores = np.empty(0)
         """The scores of x0."""
@@ -60,32 +65,57 @@ class Progress:
         """The best of all points queried."""
         self.ends: list[Candidate] = []
         """The result of each level of `search=`; the sparsest valid one is returned."""
+        self.others: list[Candidate] = []
+        """Further answers, where several were asked for."""
         self.distance = 0.0
         """The margin at w = 0, or 0 if it is negative: at x0 for a PN, at the baseline for a PP."""
         self.used = 0
         self.note = ""
-        self._rows: list[tuple[float, ...]] = []
+        self.far: tuple[Array, NDArray[np.float64]] | None = None
+        """A point far from x0 and its scores, which were queried beside x0."""
+        self.answers: NDArray[np.float64] | None = None
+        """The scores of one input that was answered differently; None while the model is deterministic."""
+        self.spread = 0.0
+        """The standard deviation of the margin of such an input."""
+        self.floor = 0.0
+        """The margin that an answer must exceed whatever the noise; the goal asks for more."""
+        self.modest: Goal | None = None
+        """The goal without the margin that kappa=None adds, for searches that cannot reach it."""
+        self.held = 0
+        """Queries kept for confirming the answer of a model that is not deterministic."""
+        self.deeper: dict[int, Candidate] = {}
+        """The best valid point for each power of two of the margin."""
+        self._log = HistoryLog()
 
     @property
     def left(self) -> int:
-        """Queries left; one more is reserved for the scores of the result."""
-        return self.options.budget - self.used - 1
+        """Queries left; one more is reserved for the scores of the result, and some for confirming it under noise."""
+        return self.options.budget - self.used - 1 - self.held
 
     def consider(self, w: Array, margin: float) -> Candidate:
         """Evaluate the point, and keep it if it is the best so far."""
-        candidate = self.goal.candidate(w, margin)
+        candidate = self.goal.candidate(w, margin, self.place.sizes(w))
         if candidate.better_than(self.best):
             self.best = candidate
+        if candidate.valid and margin < 0:
+            depth = math.frexp(margin)[1]
+            if depth not in self.deeper or candidate.fun < self.deeper[depth].fun:
+                self.deeper[depth] = candidate
         return candidate
+
+    def aim(self, goal: Goal) -> None:
+        """Change the goal, and judge the points seen so far by it."""
+        seen = [*([] if self.best is None else [self.best]), *self.deeper.values()]
+        self.goal, self.best, self.deeper = goal, None, {}
+        for one in seen:
+            self.consider(one.w, one.margin)
 
     @property
     def chosen(self) -> Candidate:
         """The point to return: the sparsest valid result of several levels, else the best point, else x0."""
         if any(end.valid for end in self.ends):
             return min(self.ends, key=lambda end: (not end.valid, np.count_nonzero(end.w), end.fun))
-        place = self.place
-        as_it_is = place.start if place.kind == "PP" else np.zeros_like(place.start)
-        return self.best or Candidate(as_it_is, np.nan, np.nan, valid=False)
+        return self.best or Candidate(self.place.as_it_is, np.nan, np.nan, valid=False)
 
     def margins(self, scores: Scores) -> NDArray[np.float64]:
         """The margin of each row: negative where the class is kept (PP) or changed (PN)."""
@@ -109,9 +139,9 @@ class Progress:
 
     def measured(self, candidate: Candidate, eta: float = np.nan, stationarity: float = np.nan) -> None:
         """Add an entry to the history and call the callback, which may end the search by CallbackStop."""
-        nnz = int(np.count_nonzero(candidate.w))
+        nnz = int(np.count_nonzero(self.place.sizes(candidate.w)))
         hinge = max(candidate.margin, -self.goal.kappa)
-        self._rows.append((self.used, candidate.fun, hinge, eta, stationarity, nnz))
+        self._log.add((self.used, candidate.fun, hinge, eta, stationarity, nnz))
         if self.callback is None:
             return
         best = self.best.fun if self.best is not None and self.best.valid else np.nan
@@ -123,17 +153,25 @@ class Progress:
 
     def history(self) -> History:
         """The history so far, as arrays."""
-        nfev, fun, f, eta, stationarity, nnz = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
-        return History(nfev.astype(np.int64), fun, f, eta, stationarity, nnz.astype(np.int64))
+        return self._log.history()
 
-    def found(self, status: Status, scores_after: NDArray[np.float64] | None = None, note: str = "") -> Found:
+    def found(
+        self,
+        status: Status,
+        scores_after: NDArray[np.float64] | None = None,
+        note: str = "",
+        best: Candidate | None = None,
+        others: tuple[tuple[Candidate, NDArray[np.float64]], ...] = (),
+    ) -> Found:
         """The outcome of a search that ends now."""
         return Found(
             status=status,
             label=self.label,
-            best=self.chosen,
+            best=best or self.chosen,
             scores_before=self.scores,
             scores_after=np.full_like(self.scores, np.nan) if scores_after is None else scores_after,
             history=self.history(),
             note=note or self.note,
+            steady=self.answers is None,
+            others=others,
         )

@@ -7,23 +7,30 @@ from collections.abc import Sequence
 import numpy as np
 
 from zomirror.contrast.explanation import Explanation
+from zomirror.contrast.row_words import row_part, row_sentence
+from zomirror.drawing.parts import counted_of, in_parts, is_text, pixels_of
 from zomirror.drawing.picture import Pixels, picture_in
 from zomirror.drawing.subject import feature_name, largest_features
-from zomirror.features.image_axes import counted
 
 _ROWS, _COLUMNS = ("upper", "middle", "lower"), ("left", "centre", "right")
 _PLACES = {"middle centre": "centre", "upper centre": "top", "lower centre": "bottom"}
 _PLACES |= {"middle left": "left", "middle right": "right"}
+_MOST_WORDS = 6
+"""The words or stretches that are named; the others are counted."""
 _MOST = 3
 """The features of a table that are named; the others are counted."""
 
 
 def sentence(one: Explanation) -> str:
     """One explanation or attack in a sentence, without its full stop."""
+    if one.space == "table":
+        return row_sentence(one)
     label, other = one.name_of(one.label), one.name_of(one.contrast_label)
     if not one.valid:
         return f"{'attack on' if one.is_attack else f'{one.kind} of'} {label}: {one.message}"
-    count = counted(one.x, one.nnz, one.feature_names)
+    if in_parts(one):
+        return f"classified {label}{_part(one)}"
+    count = counted_of(one)
     single = count.startswith("1 ")
     if one.is_attack:
         return f"{label} is taken for {other} with {count} changed"
@@ -37,16 +44,36 @@ def answer(explanations: Sequence[Explanation]) -> str:
     """The PP and the PN of one input in one sentence, without its full stop."""
     first = explanations[0]
     parts = [_part(one) for one in sorted(explanations, key=lambda one: one.kind == "PN")]
-    return f"classified {first.name_of(first.label)}{''.join(parts)}"
+    name = first.name_of(first.label)
+    return f"{name if first.space == 'table' else f'classified {name}'}{''.join(parts)}"
 
 
 def _part(one: Explanation) -> str:
     """What one explanation adds to the sentence."""
+    if one.space == "table":
+        return row_part(one)
     if not one.valid or not one.x.any():
         return f"; {one.kind}: {one.message}"
+    if in_parts(one):
+        return _part_of_parts(one)
     if one.kind == "PP":
         return f" because of {_features(one)}, which alone {'is' if one.nnz == 1 else 'are'} enough"
     return f"; with {_features(one)} it would be {one.name_of(one.contrast_label)}"
+
+
+def _part_of_parts(one: Explanation) -> str:
+    """What the parts of an image, a text or a series add to the sentence."""
+    which = counted_of(one)
+    if picture_in(one) is not None:
+        which += f" ({place(pixels_of(one).astype(np.float64))})"
+    elif not is_text(one) or one.nnz <= _MOST_WORDS:
+        names = [f'"{change.name}"' if is_text(one) else change.name for change in one.changes]
+        more = len(names) - _MOST_WORDS
+        which += f" ({listed(names if more <= 0 else [*names[:_MOST_WORDS], f'{more} more'])})"
+    if one.kind == "PP":
+        return f" because of {which}, enough alone"
+    gone = "left out" if is_text(one) and all(not change.after for change in one.changes) else "replaced"
+    return f"; with {which} {gone} it would be {one.name_of(one.contrast_label)}"
 
 
 def _features(one: Explanation) -> str:
@@ -55,7 +82,7 @@ def _features(one: Explanation) -> str:
     change = None if picture is None else picture.change(one.x)
     if change is not None and change.any():
         done = "" if one.kind == "PP" else " changed" if (change < 0).any() else " added"
-        return f"{counted(one.x, one.nnz, one.feature_names)}{done} ({place(change)})"
+        return f"{counted_of(one)}{done} ({place(change)})"
     shown = [_feature(one, i) for i in largest_features(one)[:_MOST]]
     if (rest := one.nnz - _MOST) > 0:
         shown.append(f"{rest} more feature{'' if rest == 1 else 's'}")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from zomirror.drawing.colour import ADDED, BEFORE, EXPLAINED, PRESENT, REMOVED, hue_of
 from zomirror.drawing.sheet import Sheet, text, width_of
 from zomirror.drawing.subject import Drawable, feature_name, largest_features, shown_classes
+from zomirror.features.value_words import shown_both
 
 FEWEST = 5
 """A chart is as high as one of at least 5 bars, so that no bar is drawn too thick."""
@@ -38,12 +39,11 @@ def scores_height(one: Drawable, most: int) -> float:
 def draw_features(sheet: Sheet, x: float, y: float, width: float, one: Drawable, most: int) -> None:
     """The `most` largest features: a bar in units of the feature's range, and the values before and after."""
     units = (one.x / one.scale).ravel()
-    change, seen = one.x.ravel(), one.perturbed.ravel()
     order = largest_features(one)
     shown = order[:most]
     labels = [text(feature_name(one, i), 34) for i in shown]
     # The values stand in a column at the right: beside the bars they would overlap names and margins.
-    values = [f"{number(float(seen[i] - change[i]))} → {number(float(seen[i]))}" for i in shown]
+    values = _before_and_after(one, shown)
     left, right = width_of(labels, 8) + 0.12, width_of(values, 8) + 0.12
     axes = sheet.axes(x + left, y, width - left - right, features_height(one, most))
     at = np.arange(shown.size)
@@ -57,10 +57,27 @@ def draw_features(sheet: Sheet, x: float, y: float, width: float, one: Drawable,
         axes.set_xticks([])
         axes.spines["bottom"].set_visible(False)
         axes.text(0.5, 0.5, "nothing", transform=axes.transAxes, ha="center", va="center", fontsize=9, color="0.4")
-    what = "present features: baseline → value kept" if one.kind == "PP" else "changed features: from → to"
+    noun = "column" if one.space == "table" else "feature"
+    what = f"present {noun}s: baseline → value kept" if one.kind == "PP" else f"changed {noun}s: from → to"
     rest = f" ({order.size - shown.size} smaller not shown)" if order.size > shown.size else ""
     sheet.write(x, y - 0.22, what + rest, 9, color=hue_of(one.kind))
-    axes.set_xlabel("in units of the feature's range" if shown.size else "", fontsize=8)
+    units_of = f"in units of the {noun}'s range{'; a category counts as 1' if one.space == 'table' else ''}"
+    if one.space not in ("vector", "table"):
+        units_of = "share of the input"
+    whole = one.space == "table" and one.kind == "PP"  # columns are present or not
+    axes.set_xlabel(units_of if shown.size and not whole else "", fontsize=8)
+    if whole:
+        axes.set_xticks([])
+
+
+def _before_and_after(one: Drawable, shown: NDArray[np.intp]) -> list[str]:
+    """The two values of each feature."""
+    if one.space != "vector":
+        named = {name: shown_both(before, after) for name, before, after in one.changes}
+        pairs = [named.get(feature_name(one, i), ("", "")) for i in shown]  # a file may hold anything
+        return ["{} → {}".format(*(text(words, 24) for words in pair)) for pair in pairs]
+    change, seen = one.x.ravel(), one.perturbed.ravel()
+    return [f"{number(float(seen[i] - change[i]))} → {number(float(seen[i]))}" for i in shown]
 
 
 def draw_scores(sheet: Sheet, x: float, y: float, width: float, one: Drawable, most: int) -> None:

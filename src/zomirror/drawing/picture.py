@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.drawing.colour import PALE, ramp_of
+from zomirror.drawing.parts import in_parts, is_series, overlay, pixels_of
 from zomirror.drawing.subject import Drawable
 from zomirror.features.image_axes import shown_axes
 
@@ -60,7 +61,9 @@ class Picture:
         return _bytes(pixels if pixels.ndim == 3 else _in_colour(self.grey(x)))
 
     def overlay(self, one: Drawable) -> RGB:
-        """The PP or PN in its hue over a pale input, (h, w, 3)."""
+        """The PP or PN in its hue over a pale input, (h, w, 3); parts in their own colours, with outlines."""
+        if in_parts(one):
+            return _bytes(overlay(one, self.image(one.x0) / 255))
         shown, change = _in_colour(1 - PALE * (1 - self.grey(one.x0))), drawn_change(one, self)
         for sign, ramp in ((1, ramp_of(one.kind, 0.0, 1.0)), (-1, ramp_of(one.kind, -1.0, 0.0)[::-1])):
             where = sign * change > 0
@@ -79,7 +82,7 @@ class Picture:
 
 def drawn_change(one: Drawable, picture: Picture) -> Pixels:
     """The change whose size is drawn: a PP has no sign, since what is present may lie above or below the baseline."""
-    change = picture.change(one.x)
+    change = pixels_of(one).astype(np.float64) if in_parts(one) else picture.change(one.x)
     return np.abs(change) if one.kind == "PP" else change
 
 
@@ -99,9 +102,15 @@ def picture_of(x0: NDArray[Any], perturbed: NDArray[Any], settings: Mapping[str,
 
 def picture_in(one: Drawable) -> Picture | None:
     """How to show the explained input as an image; None for a table and for any input with feature names."""
+    if not isinstance(one.x0, np.ndarray) or one.space == "table" or is_series(one):
+        return None
     # An explanation read from a file may hold any numbers.
     visible = one.x0.size and all(np.abs(part).max() < LARGEST for part in (one.x0, one.x, one.perturbed))
-    return picture_of(one.x0, one.perturbed, one.settings) if visible and one.feature_names is None else None
+    return (
+        picture_of(one.x0, one.perturbed, one.settings)
+        if visible and (in_parts(one) or one.feature_names is None)
+        else None
+    )
 
 
 def as_uri(kind: str, content: bytes) -> str:

@@ -13,16 +13,26 @@ from matplotlib.figure import Figure
 from zomirror.checks import positive_integer
 from zomirror.drawing.bars import draw_features, draw_scores, features_height, number, scores_height
 from zomirror.drawing.colour import EXPLAINED, hue_of, ramp_of
+from zomirror.drawing.parts import (
+    counted_of,
+    draw_series,
+    draw_text,
+    in_parts,
+    is_series,
+    is_text,
+    text_lines,
+)
 from zomirror.drawing.picture import RGB, Picture, as_uri, drawn_change, picture_in
 from zomirror.drawing.sheet import DPI, LINE, Sheet, fitted, heading, text
 from zomirror.drawing.subject import Drawable
 from zomirror.errors import ArgumentError
-from zomirror.features.image_axes import counted
 
 WIDTH = 9.4
 MARGIN = 0.1
 SIDE = 1.75
 """Inches per side of an image."""
+CHARACTERS, MOST_LINES, TEXT_LINE = 84, 24, 0.16
+"""Characters of a line of text, lines of a text that are drawn, and inches per line."""
 BELOW = 0.55
 """Inches below a chart, for its axis, label and legend."""
 
@@ -83,7 +93,7 @@ def plot_grid(explanations: Iterable[Drawable], *, title: str = "") -> Figure:
             row = 1 + 2 * kinds.index(one.kind)
             overlay, after = (sheet.axes(x, above + down * i, side, side) for i in (row, row + 1))
             _shown(overlay, picture.overlay(one)).set_xlabel(
-                counted(one.x, one.nnz, one.feature_names) if one.valid else "not found", fontsize=7, labelpad=2
+                counted_of(one) if one.valid else "not found", fontsize=7, labelpad=2
             )
             seen = fitted(f"seen as {one.name_of(one.contrast_label)}", 7, side + 0.04)
             _shown(after, picture.image(one.perturbed)).set_xlabel(seen, fontsize=7, labelpad=2, color=hue_of(one.kind))
@@ -94,7 +104,7 @@ def _columns(given: list[Drawable], pictures: list[Picture]) -> list[dict[str, t
     """One column per input and class, or several where an input has several explanations of one kind."""
     columns: dict[tuple[object, ...], list[dict[str, tuple[Drawable, Picture]]]] = {}
     for one, picture in zip(given, pictures, strict=True):
-        mine = columns.setdefault((one.x0.shape, one.x0.tobytes(), one.label), [])
+        mine = columns.setdefault((one.input_key, one.label), [])
         free = next((column for column in mine if one.kind not in column), None)
         if free is None:
             mine.append(free := {})
@@ -120,7 +130,11 @@ def _stack(given: list[Drawable], most: int, titles: list[str], title: str = "")
         sheet.write(MARGIN, y, "\n".join(part))
         y += LINE * len(part) + 0.3
         picture = picture_in(one)
-        if picture is None:
+        if is_text(one):
+            _draw_text(sheet, y, one)
+        elif is_series(one):
+            _draw_series(sheet, y, one)
+        elif picture is None:
             draw_features(sheet, MARGIN, y, 5.9, one, most)
         else:
             _draw_pictures(sheet, y, one, picture)
@@ -131,21 +145,43 @@ def _stack(given: list[Drawable], most: int, titles: list[str], title: str = "")
 
 def _height(one: Drawable, most: int) -> float:
     """Inches of an explanation without its heading."""
-    larger = features_height(one, most) if picture_in(one) is None else SIDE
+    if is_text(one):
+        larger = TEXT_LINE * text_lines(one, CHARACTERS, MOST_LINES)
+    elif is_series(one):
+        larger = SIDE
+    else:
+        larger = features_height(one, most) if picture_in(one) is None else SIDE
     return BELOW + max(larger, scores_height(one, most))
+
+
+def _draw_text(sheet: Sheet, y: float, one: Drawable) -> None:
+    lines = text_lines(one, CHARACTERS, MOST_LINES)
+    sheet.write(MARGIN, y - 0.22, _caption(one), 9, color=hue_of(one.kind))
+    draw_text(sheet.axes(MARGIN, y, 5.9, TEXT_LINE * lines), one, CHARACTERS, lines)
+
+
+def _draw_series(sheet: Sheet, y: float, one: Drawable) -> None:
+    sheet.write(MARGIN, y - 0.22, _caption(one), 9, color=hue_of(one.kind))
+    draw_series(sheet.axes(MARGIN, y, 5.9, SIDE), one)
+
+
+def _caption(one: Drawable) -> str:
+    if not one.valid:
+        return f"no valid {one.kind}"
+    return f"{one.kind}: {counted_of(one)} {'kept' if one.kind == 'PP' else 'replaced'}"
 
 
 def _draw_pictures(sheet: Sheet, y: float, one: Drawable, picture: Picture) -> None:
     images = picture.image(one.x0), picture.overlay(one), picture.image(one.perturbed)
     titles = (
         f"input: {one.name_of(one.label)}",
-        f"{one.kind}: {counted(one.x, one.nnz, one.feature_names)}" if one.valid else f"no valid {one.kind}",
+        f"{one.kind}: {counted_of(one)}" if one.valid else f"no valid {one.kind}",
         f"model sees: {one.name_of(one.contrast_label)}",
     )
     for i, (image, title) in enumerate(zip(images, titles, strict=True)):
         axes = _shown(sheet.axes(MARGIN + i * (SIDE + 0.25), y, SIDE, SIDE), image)
         axes.set_title(fitted(title, 9, SIDE + 0.2), fontsize=9, color=hue_of(one.kind) if i else EXPLAINED)
-    if one.x.any():
+    if one.x.any() and not in_parts(one):
         scale = sheet.axes(MARGIN + SIDE + 0.25 + 0.1 * SIDE, y + SIDE + 0.09, 0.8 * SIDE, 0.07)
         _colour_bar(sheet, scale, one, picture)
 

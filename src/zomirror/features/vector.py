@@ -14,16 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.checks import choice, float_dtype, real_array, some
+from zomirror.checks import as_array, choice, float_dtype, items, nonnegative, reading, real_array, shown, some
+from zomirror.classifiers import Classifier, as_classifier
 from zomirror.errors import ArgumentError, ArgumentTypeError
+from zomirror.features.protocol import Change
 from zomirror.numerics.arrays import Array, Indices
 from zomirror.problem import Box
 
 KINDS = ("PP", "PN")
+ON_GRID = 1e-3
+"""Values closer than this to a step of their grid are on it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class VectorPlace:
     """The decision set, units and start of the search for a PP or PN of x0."""
 
     kind: str
@@ -39,6 +43,24 @@ class Place:
     """The first iterate."""
     fixed: Indices | None = None
     """Fixed features of a PP. They are copied from x0, because base + scale w equals it only up to rounding."""
+    names: tuple[str, ...] | None = None
+    grid: tuple[Array, Array] | None = None
+    """Values that exist: offset + step k for every integer k; None: all."""
+    within: tuple[Array, Array] | None = None
+    """The w of all inputs inside the bounds of the features, if these are finite."""
+
+    space = "vector"
+    labels = None
+
+    @property
+    def as_it_is(self) -> Array:
+        """x0 itself: the full presence of every feature of a PP, no change of a PN."""
+        return self.start if self.kind == "PP" else np.zeros_like(self.start)
+
+    @property
+    def absent(self) -> Array:
+        """The baseline, with the fixed features of a PP."""
+        return self.box.project(np.zeros_like(self.start))
 
     @property
     def d(self) -> int:
@@ -64,6 +86,36 @@ class Place:
         change: Array = (w * self.scale).reshape(self.x0.shape).astype(self.x0.dtype, copy=False)
         return change
 
+    def sizes(self, w: Array) -> Array:
+        """w itself: it is in units of each feature's range."""
+        return w
+
+    def legal(self, w: Array) -> Array:
+        """w with each changed feature moved on, away from its value at w = 0, to the next value that exists."""
+        if self.grid is None:
+            return w
+        offset, step = self.grid
+        at = (w * np.float64(1.0) * self.scale + self.base - offset) / step
+        # What is a value of the grid up to rounding stays there.
+        k = np.where(w > 0, np.ceil(at - ON_GRID), np.floor(at + ON_GRID))
+        moved = ((k * step + offset - self.base) / self.scale).astype(w.dtype)
+        return np.where(w == 0, w, self.box.project(moved))
+
+    def perturbed(self, w: Array) -> Array:
+        """The model's input at w."""
+        point: Array = self.inputs(w[None])[0]
+        return point
+
+    def changes(self, w: Array) -> tuple[Change, ...]:
+        """None: the arrays of the explanation say them."""
+        return ()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The input, the decision set and the start."""
+        found = {"x0": self.x0, "base": self.base, "scale": self.scale, "start": self.start}
+        found |= {"lower": self.box.lower, "upper": self.box.upper}
+        return {name: np.asarray(array) for name, array in found.items()}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vector:
@@ -83,6 +135,9 @@ class Vector:
         The unit in which a feature's change is penalised; by default its range.
     mean, std : float or array, optional
         x0 is normalised as (raw - mean) / std; the bounds are those of the raw values.
+    step : float, optional
+        Features take multiples of `step` only, in raw units: 1/255 for images of 8 bits. By default that of an image
+        whose values lie on such a grid; 0 for none.
     names : sequence of str, optional
         One name for each feature, in the order of x0.ravel().
     """
@@ -94,19 +149,32 @@ class Vector:
     scale: object = None
     mean: object = None
     std: object = None
+    step: float | None = None
     names: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", as_names("feature_names", self.names))
         if not isinstance(self.signed, bool | np.bool_):
-            raise ArgumentTypeError(f"expected signed to be True or False, got {self.signed!r}")
+            raise ArgumentTypeError(f"expected signed to be True or False, got {shown(self.signed)}")
+        if self.step is not None:
+            object.__setattr__(self, "step", nonnegative("step", self.step))
 
-    def place(self, x0: object, kind: str) -> Place:
+    def place(self, x0: object, kind: str) -> VectorPlace:
         """The decision set and start for this input; ArgumentError if x0 and the features do not fit."""
-        found = _place_of(self, x0, kind)
+        with reading("features", self):
+            found = _place_of(self, x0, kind)
         if self.names is not None and len(self.names) != found.d:
             raise ArgumentError(f"expected {found.d} feature_names, got {len(self.names)}")
         return found
+
+    def classifier(self, model: Any) -> Classifier:
+        """The model as a classifier of arrays."""
+        return as_classifier(model)
+
+    def record(self) -> dict[str, Any]:
+        """What the arrays of a run directory do not hold."""
+        normalised = {name: np.asarray(getattr(self, name)).tolist() for name in ("mean", "std")}
+        return {"signed": bool(self.signed)} | (normalised if self.mean is not None else {})
 
 
 def as_names(name: str, given: object) -> tuple[str, ...] | None:
@@ -114,11 +182,12 @@ def as_names(name: str, given: object) -> tuple[str, ...] | None:
     if given is None:
         return None
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ArgumentTypeError(f"expected {name} to be a sequence of names, got {given!r}")
-    return tuple(str(item) for item in given)
+        raise ArgumentTypeError(f"expected {name} to be a sequence of names, got {shown(given)}")
+    with reading(name, given):
+        return tuple(str.__str__(str(item)) for item in items(name, given))
 
 
-def _place_of(features: Vector, x0: object, kind: str) -> Place:
+def _place_of(features: Vector, x0: object, kind: str) -> VectorPlace:
     """The decision set and start of the paper, for these features."""
     signed = features.signed
     choice("kind", kind, KINDS)
@@ -150,12 +219,20 @@ def _place_of(features: Vector, x0: object, kind: str) -> Place:
     box = Box(_inside(low, unit, base, lower, high), _inside(high, unit, base, upper, low))
     start = np.asarray(kept / unit, dtype) if kind == "PP" else _centre(low, high).astype(dtype)
     exact = np.flatnonzero(frozen) if kind == "PP" and frozen.any() else None
-    return Place(kind, image, np.ascontiguousarray(base), unit, box, box.project(start), exact)
+    within = ((lower - base) / unit, (upper - base) / unit) if np.isfinite(upper - lower).all() else None
+    flat = np.ascontiguousarray(base)
+    grid = _grid_of(features, image)
+    return VectorPlace(kind, image, flat, unit, box, box.project(start), exact, features.names, grid, within)
 
 
 def input_array(name: str, value: object) -> Array:
     """A finite array of real numbers; float32 stays, everything else becomes float64; a copy, read-only."""
-    given = real_array(name, value)
+    try:
+        given = real_array(name, value)
+    except ArgumentTypeError as error:
+        if isinstance(value, str) or "real numbers" not in str(error) or "complex" in str(error):
+            raise
+        raise ArgumentTypeError(f"{error}: a row of a table needs features=zm.Table(reference_rows)") from None
     if given.ndim == 0 or given.size == 0:
         raise ArgumentError(f"expected {name} to be one input with at least one feature, got shape {given.shape}")
     array: Array = np.array(given, dtype=float_dtype(given.dtype), order="C", copy=True)
@@ -187,11 +264,12 @@ def _bounds_of(bounds: object, x0: Array, mean: object, std: object) -> tuple[Ar
 def _spread(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """`value` for every feature, flat: a number, one per channel (first axis of an image), or an array like x0."""
     try:
-        if np.iscomplexobj(value):
+        read = as_array(value)
+        if read.dtype.kind == "c":
             raise TypeError
-        given = np.asarray(value, dtype=np.float64)
+        given = read.astype(np.float64)
     except (TypeError, ValueError):
-        raise ArgumentTypeError(f"expected {name} to be real numbers, got {value!r}") from None
+        raise ArgumentTypeError(f"expected {name} to be real numbers, got {shown(value)}") from None
     if given.ndim == 1 and len(shape) > 1 and given.size == shape[0]:
         given = given.reshape(-1, *(1,) * (len(shape) - 1))
     if given.ndim == 1 and given.size == np.prod(shape):
@@ -234,13 +312,13 @@ def _mask_of(fixed: object, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     frozen = np.zeros(size, dtype=bool)
     if fixed is None:
         return frozen
-    given: NDArray[Any] = np.asarray(fixed)
+    given: NDArray[Any] = real_array("fixed", fixed)
     if given.dtype == bool:
         if given.size != size:
             raise ArgumentError(f"expected fixed as a mask of shape {shape}, got shape {given.shape}")
         return given.ravel().copy()
     if given.size and (given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= size):
-        raise ArgumentError(f"expected fixed as a boolean mask or as indices in 0..{size - 1}, got {fixed!r}")
+        raise ArgumentError(f"expected fixed as a boolean mask or as indices in 0..{size - 1}, got {shown(fixed)}")
     frozen[given.astype(np.intp).ravel()] = True
     return frozen
 
@@ -254,6 +332,27 @@ def _inside(side: Array, unit: Array, base: Array, bound: Array, other: Array) -
             break
         side = np.where(beyond, np.nextafter(side, other), side)
     return side
+
+
+def _grid_of(features: Vector, x0: Array) -> tuple[Array, Array] | None:
+    """Offset and step of the values that exist, in the units of x0; None if all do."""
+    mean, std = np.zeros(1), np.ones(1)
+    if features.mean is not None:
+        mean, std = _spread("mean", features.mean, x0.shape), _spread("std", features.std, x0.shape)
+    raw = x0.ravel().astype(np.float64) * std + mean
+    step = _eight_bits(raw) if features.step is None and x0.ndim > 1 else features.step
+    if not step:
+        return None
+    shape = (x0.size,)
+    return np.broadcast_to(-mean / std, shape), np.broadcast_to(step / std, shape)
+
+
+def _eight_bits(raw: Array) -> float | None:
+    """The step of an image of 8 bits, as fractions or as integers; None if it is none."""
+    if raw.min() < -ON_GRID or raw.max() > 255 + ON_GRID:
+        return None
+    step = 1 / 255 if raw.max() <= 1 + ON_GRID else 1.0
+    return step if np.abs(raw / step - np.rint(raw / step)).max() < ON_GRID else None
 
 
 def _centre(low: Array, high: Array) -> Array:

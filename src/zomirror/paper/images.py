@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror import datasets, models
-from zomirror.classifiers import Onnx, onnx_classifier
+from zomirror.classifiers import Classifier, onnx_classifier
 from zomirror.errors import ArgumentError, DataError
 
 NETWORKS = {"mnist": "lenet", "cifar": "resnet20"}
@@ -55,7 +55,7 @@ def _digest(path: Path) -> str:
 
 
 @cache
-def opened(path: Path) -> Onnx:
+def opened(path: Path) -> Classifier:
     """The model, on one thread: runs are spread over processes."""
     return onnx_classifier(path, threads=1)
 

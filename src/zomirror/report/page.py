@@ -11,9 +11,11 @@ from typing import Any
 import zomirror
 from zomirror.contrast import Explanation
 from zomirror.contrast.words import answer
+from zomirror.drawing.parts import is_text, marked
 from zomirror.drawing.picture import picture_in
 from zomirror.drawing.subject import feature_name, largest_features, shown_classes
 from zomirror.errors import ArgumentError, ArgumentTypeError
+from zomirror.features.value_words import shown_both
 from zomirror.report.chart import Bar, Convergence, bars, convergence
 from zomirror.report.html import html_page
 from zomirror.report.panels import Panels, panels
@@ -44,6 +46,8 @@ class Entry:
     """The class of what the model saw, in words."""
     validity: str
     panels: Panels | None
+    marked: list[tuple[str, bool]]
+    """A text in pieces, and which of them are words of the PP or PN."""
     features: list[Feature]
     hidden_features: int
     settings: list[tuple[str, str]]
@@ -116,7 +120,7 @@ def _sections(given: Sequence[Explanation]) -> list[Section]:
     """One section per input, in the order of the inputs."""
     groups: dict[tuple[object, ...], list[tuple[int, Explanation]]] = {}
     for number, one in enumerate(given, 1):
-        key = (str(one.settings.get("input")), one.x0.shape, one.x0.tobytes(), one.label, one.scores_before.tobytes())
+        key = (str(one.settings.get("input")), one.input_key, one.label, one.scores_before.tobytes())
         groups.setdefault(key, []).append((number, one))
     return [_section(i, group) for i, group in enumerate(groups.values(), 1)]
 
@@ -150,6 +154,7 @@ def _entry(number: int, one: Explanation) -> Entry:
         contrast=one.name_of(one.contrast_label),
         validity="valid" if one.valid else "not valid",
         panels=panels(one, picture) if picture else None,
+        marked=marked(one) if is_text(one) else [],
         features=[_feature(one, i) for i in features[:MOST_FEATURES]],
         hidden_features=max(0, len(features) - MOST_FEATURES),
         settings=[(name, _shown(value)) for name, value in _settings(one).items()],
@@ -159,13 +164,17 @@ def _entry(number: int, one: Explanation) -> Entry:
 
 
 def _feature(one: Explanation, i: int) -> Feature:
+    if one.space != "vector":
+        named = {name: shown_both(before, after) for name, before, after in one.changes}
+        return Feature(feature_name(one, i), *named.get(feature_name(one, i), ("", "")))
     change, after = float(one.x.ravel()[i]), float(one.perturbed.ravel()[i])
     return Feature(feature_name(one, i), f"{after - change:.4g}", f"{after:.4g}")
 
 
 def _settings(one: Explanation) -> dict[str, Any]:
     """The settings that are shown."""
-    shown = {k: v for k, v in one.settings.items() if k not in ("command", "input") and v is not None}
+    hidden = ("command", "input", "columns", "reference")
+    shown = {k: v for k, v in one.settings.items() if k not in hidden and v is not None}
     return shown | {"seed": one.seed}
 
 
@@ -176,9 +185,13 @@ def _shown(value: object) -> str:
 
 def _call(one: Explanation) -> str:
     """The call of Python that gives the same explanation."""
-    kept = ("l1", "l2", "kappa", "budget", "loss", "label", "target", "signed", "search")
+    kept = ("l1", "l2", "kappa", "budget", "loss", "label", "target", "signed", "search", "fewest")
     given = {name: one.settings[name] for name in kept if one.settings.get(name) not in (None, False, 0)}
     options = "".join(f", {name}={value!r}" for name, value in ({"kind": one.kind} | given | {"rng": one.seed}).items())
+    if one.space == "table":
+        rules = {name: one.settings.get(name) for name in ("fixed", "increasing", "decreasing")}
+        said = "".join(f", {name}={value!r}" for name, value in rules.items() if value)
+        options = f", features=zomirror.Table(rows{said}){options}"
     method = one.settings.get("method")
     named = "" if method in (None, "recommended") else f", method={method}"
     return f"zomirror.explain(model, x0{options}{named})"

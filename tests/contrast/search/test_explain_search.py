@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_the_same_seed_finds_the_same(case: str) -> None:
 @pytest.mark.parametrize("kind", ["PN", "PP"])
 @pytest.mark.parametrize("budget", [150, 300, 1_000])
 def test_no_valid_entry_of_the_history_is_better_than_what_is_returned(kind: str, budget: int) -> None:
-    found, _, progress = searched(kind=kind, signed=kind == "PN", budget=budget)
+    found, _, progress = searched(kind=kind, signed=kind == "PN", budget=budget, kappa=0.0)
     assert progress.goal.kappa == 0
     valid = found.history.fun[found.history.f == 0]  # the hinge of a negative margin
     assert found.best.valid
@@ -106,7 +107,7 @@ def test_an_input_of_another_class_needs_no_change() -> None:
     assert found.status is Status.TARGET
     assert found.best.valid
     assert not found.best.w.any()
-    assert rows == 2
+    assert rows == 4  # x0, x0 beside another point, and the scores of the result
     assert f"not classified {other}" in found.note
 
 
@@ -151,6 +152,17 @@ def test_more_levels_are_not_denser() -> None:
     assert one.valid
     assert several.valid
     assert np.count_nonzero(several.w) <= np.count_nonzero(one.w)
+
+
+@pytest.mark.parametrize("levels", [40, 10**6, 10**12])
+def test_levels_that_get_no_queries_are_not_made(levels: int) -> None:
+    """A million levels took as long as a million refinements, of which a hundred asked something."""
+    started = time.process_time()
+    found, rows, progress = searched(signed=True, budget=100, search=levels)
+    assert time.process_time() - started < 5.0
+    assert rows == progress.used <= 100
+    assert len(progress.ends) <= 100
+    assert found.status in (Status.BUDGET, Status.STALLED)
 
 
 def test_scores_that_become_nan_later_end_it_with_what_was_found() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from zomirror.checks import choice, positive, positive_integer
+from zomirror.checks import choice, flag, positive, positive_integer, shown, text
 from zomirror.classifiers.command.child import Child, DiedError
 from zomirror.classifiers.command.framing import FRAMINGS
 from zomirror.classifiers.protocol import MalformedError, ask, check_batch_rows
@@ -50,8 +50,8 @@ def command_classifier(
     batch_rows : int, optional
         The largest number of rows of one batch.
     timeout : float
-        Seconds for a batch, including the start. Then the program is killed with its process group, and the next
-        batch starts a new one.
+        Seconds for a batch, including the start. Then the program is killed with all the processes of its group, on
+        Linux also with those that it made daemons, and the next batch starts a new one.
     environment : sequence of str
         Names of environment variables that the program sees, besides PATH, HOME, TMPDIR, TZ, LANG, LC_ALL, LC_CTYPE.
     cwd : str, optional
@@ -59,7 +59,7 @@ def command_classifier(
     max_bytes : int
         The largest size of an answer.
     """
-    program = Program(tuple_of(args), framing, persistent, timeout, tuple(environment), cwd, max_bytes)
+    program = Program(tuple_of(args), framing, persistent, timeout, names_of(environment), cwd, max_bytes)
     return Command(program, batch_rows)
 
 
@@ -80,16 +80,31 @@ def command_function(
     args, framing, persistent, timeout, environment, cwd, max_bytes
         As for `command_classifier`.
     """
-    return CommandFunction(Program(tuple_of(args), framing, persistent, timeout, tuple(environment), cwd, max_bytes))
+    return CommandFunction(Program(tuple_of(args), framing, persistent, timeout, names_of(environment), cwd, max_bytes))
 
 
 def tuple_of(args: Sequence[str]) -> tuple[str, ...]:
     """Return `args` as a tuple; refuse a single string."""
-    if isinstance(args, (str, bytes)):
+    remedy = "no shell is used, split it into arguments" if isinstance(args, (str, bytes)) else "give a list"
+    found = None if isinstance(args, (str, bytes)) else strings(args)
+    if found is None:
+        raise ArgumentTypeError(f"expected args to be a list of strings, got {shown(args)}: {remedy}")
+    return found
+
+
+def strings(value: object) -> tuple[str, ...] | None:
+    """The items of a list, a tuple or another sequence; None if it is none."""
+    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else None
+
+
+def names_of(environment: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of environment variables as a tuple; what is refused is not shown, as it may be a value."""
+    found = strings(environment)
+    if found is None:
         raise ArgumentTypeError(
-            f"expected args to be a list of strings, got {args!r}: no shell is used, split it into arguments"
+            f"expected environment to be a list of names of variables, got {type(environment).__name__} (not shown)"
         )
-    return tuple(args)
+    return found
 
 
 class _Slot:
@@ -119,8 +134,15 @@ class Program:
         choice("framing", self.framing, tuple(FRAMINGS))
         positive("timeout", self.timeout)
         positive_integer("max_bytes", self.max_bytes)
+        flag("persistent", self.persistent)
         if not self.args or not all(isinstance(one, str) and "\0" not in one for one in self.args):
-            raise ArgumentError(f"expected args to be a list of strings, got {self.args!r}: give program and arguments")
+            raise ArgumentError(
+                f"expected args to be a list of strings, got {shown(self.args)}: give program and arguments"
+            )
+        if not all(isinstance(one, str) for one in self.environment):
+            raise ArgumentTypeError("expected environment to hold names of environment variables (not shown)")
+        if self.cwd is not None and "\0" in text("cwd", self.cwd):
+            raise ArgumentError("expected cwd to be a directory, got a path with a zero byte")
         if self.cwd is None and shutil.which(self.args[0]) is None:
             raise ArgumentError(f"expected a program to run, found none at {self.args[0]!r}: check the path")
 

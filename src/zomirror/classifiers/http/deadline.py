@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import logging
 import math
 import time
 from contextvars import ContextVar
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 10.0
 _HEADER_BYTES = 2**18
+_DAY = 86_400.0
 
 
 class _TooLargeError(Exception):
@@ -45,10 +47,18 @@ class _Limit:
         left = self.until - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        return left
+        return min(left, _DAY)  # a socket refuses timeouts of many years
 
 
 _limit: ContextVar[_Limit] = ContextVar("limit of the exchange under way")
+
+
+def _without_headers(record: logging.LogRecord) -> bool:
+    """Drop urllib3's warning about malformed headers of our exchanges: it quotes them, and they may hold a secret."""
+    return record.levelno < logging.WARNING or _limit.get(None) is None
+
+
+logging.getLogger("urllib3.connection").addFilter(_without_headers)
 
 
 class _Reader(io.RawIOBase):
@@ -175,13 +185,15 @@ def exchange(
 
 
 def _failure(error: Exception) -> Failure:
-    """Return what went wrong in a sentence, and whether to retry."""
+    """Return what went wrong, and whether to retry."""
     if isinstance(error, SSLError):
-        return Failure(f"the connection is not secure ({error}); ca_file names a certificate to trust", again=False)
-    if isinstance(error, ProxyError):
-        return Failure(f"the proxy failed ({error})", again=True)
-    if isinstance(error, (NewConnectionError, ConnectTimeoutError)):
-        return Failure(f"the connection failed ({error})", again=True)
-    if isinstance(error, ProtocolError):
-        return Failure(f"the connection broke ({error})", again=True)
-    return Failure(f"{type(error).__name__} ({error})", again=False)
+        reason, again = "the connection is not secure (ca_file names a certificate to trust)", False
+    elif isinstance(error, ProxyError):
+        reason, again = "the proxy failed", True
+    elif isinstance(error, (NewConnectionError, ConnectTimeoutError)):
+        reason, again = "the connection failed", True
+    elif isinstance(error, ProtocolError):
+        reason, again = "the connection broke", True
+    else:
+        reason, again = f"the connection failed: {type(error).__name__}", False
+    return Failure(reason, again, str(error))

@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 import numpy as np
 
+from zomirror.checks import shown, text
 from zomirror.classifiers.protocol import MalformedError
 from zomirror.errors import ArgumentError
 
@@ -52,21 +53,28 @@ class Payload(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpenInference:
-    """Version 2 of the Open Inference Protocol; with `output` None the model must have one output."""
+    """Version 2 of the Open Inference Protocol; with `output` None the model must have one output.
+
+    The names of the tensors are not in the repr: the server gives them, and may put a secret into them.
+    """
 
     model: str
     version: str | None = None
-    input: str = "input-0"
+    input: str = field(default="input-0", repr=False)
     datatype: str = "FP32"
-    output: str | None = None
+    output: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for what, name in (("model", self.model), ("version", self.version)):
             if name is not None and (not isinstance(name, str) or name in ("", ".", "..") or not name.isprintable()):
-                raise ArgumentError(f"expected {what} to be a name, got {name!r}: give the name on the server")
-        if self.datatype not in ("FP16", "FP32", "FP64"):
+                raise ArgumentError(f"expected {what} to be a name, got {shown(name)}: give the name on the server")
+        text("input", self.input)
+        if self.output is not None:
+            text("output", self.output)
+        if not isinstance(self.datatype, str) or self.datatype not in ("FP16", "FP32", "FP64"):
             raise ArgumentError(
-                f"expected a model with input of FP16, FP32 or FP64, got {self.datatype!r}: serve it with float input"
+                f"expected a model with input of FP16, FP32 or FP64, got {shown(self.datatype)}: "
+                "serve it with float input"
             )
 
     @property
@@ -112,7 +120,7 @@ class OpenInference:
             raise MalformedError("expected a list of outputs")
         chosen = [one for one in outputs if self.output is None or one.get("name") == self.output]
         if len(chosen) != 1:
-            which = "one output" if self.output is None else f"the output {self.output!r} once"
+            which = "one output" if self.output is None else "the output that was asked for once"
             raise MalformedError(f"expected {which}, got {len(chosen)} of {len(outputs)}: give output=")
         at = split
         for output in outputs:
@@ -159,6 +167,10 @@ class PlainJson:
     rows: str = "instances"
     scores: str = "predictions"
     path: str = ""
+
+    def __post_init__(self) -> None:
+        text("rows", self.rows)
+        text("scores", self.scores)
 
     def encode(self, batch: NDArray[Any], *, binary: bool) -> tuple[dict[str, str], bytes]:
         """Return the headers and the body of a request for the scores of `batch`."""

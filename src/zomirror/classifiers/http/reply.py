@@ -18,7 +18,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there was no answer, and whether to retry."""
+    """Why there was no answer, and whether to retry; `detail` may hold text of the server."""
 
     reason: str
     again: bool
+    detail: str = field(default="", repr=False)

@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from zomirror.checks import choice, positive_integer
-from zomirror.classifiers.http.payload import OpenInference, Payload, PlainJson, load
+from zomirror.checks import choice, positive_integer, shown
+from zomirror.classifiers.http.payload import DATATYPES, OpenInference, Payload, PlainJson, load
 from zomirror.classifiers.http.transport import Endpoint
-from zomirror.classifiers.protocol import MalformedError, ask, check_batch_rows, check_scores, join
+from zomirror.classifiers.protocol import MalformedError, ask, check_batch, check_batch_rows, check_scores, join
 from zomirror.engine.retry import send_again
-from zomirror.errors import ArgumentError, OracleError
+from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zomirror.classifiers.http.reply import Reply
 
-Tensor = tuple[str, str, tuple[int | None, ...] | None]
-"""Name, datatype and shape (None: any) of a tensor."""
 Encoding = Literal["auto", "binary", "json"]
 _NOT_BINARY = (400, 415, 422)  # statuses of servers that do not support binary tensors
 
@@ -99,10 +97,17 @@ def http_classifier(
         batch fails with that exception.
     """
     positive_integer("concurrency", concurrency)
+    if header_env is not None and not isinstance(header_env, Mapping):
+        raise ArgumentTypeError(
+            "expected header_env to be a mapping of headers to environment variables, got an object of type "
+            f"{type(header_env).__name__} (not shown): give {{'X-Api-Key': 'MY_KEY'}}"
+        )
+    if on_send is not None and not callable(on_send):
+        raise ArgumentTypeError(f"expected on_send to be a function of a number of rows, got {shown(on_send)}")
     endpoint = Endpoint(
         url,
         token_env=token_env,
-        header_env=tuple((header_env or {}).items()),
+        header_env=() if header_env is None else tuple(header_env.items()),
         timeout=timeout,
         retries=retries,
         max_bytes=max_bytes,
@@ -114,11 +119,22 @@ def http_classifier(
     make = partial(Http, endpoint, batch_rows=batch_rows, on_send=on_send)
     if model is None:
         return make(PlainJson(rows=rows, scores=scores), encoding="json")
-    payload = OpenInference(model, version, input or "input-0", datatype or "FP32", output)
+    payload = OpenInference(
+        model, version, "input-0" if input is None else input, "FP32" if datatype is None else datatype, output
+    )
     if input is not None:
         return make(payload, encoding=encoding)
     described, shape = _described(endpoint, payload, datatype)
     return make(described, encoding=encoding, shape=shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """A tensor as the server describes it; not in tracebacks, as a server may put a secret into any of it."""
+
+    name: str = field(repr=False)
+    datatype: str = field(repr=False)
+    shape: tuple[int | None, ...] | None = field(repr=False)
 
 
 class _Memory:
@@ -138,7 +154,7 @@ class Http:
     endpoint: Endpoint
     payload: Payload
     encoding: Encoding = "auto"
-    shape: tuple[int | None, ...] | None = None
+    shape: tuple[int | None, ...] | None = field(default=None, repr=False)
     batch_rows: int | None = None
     on_send: Callable[[int], None] | None = field(default=None, repr=False)
     _memory: _Memory = field(init=False, repr=False, compare=False)
@@ -159,11 +175,10 @@ class Http:
 
     def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
         """Return the scores of `batch`."""
-        batch = np.asarray(batch)
+        batch = check_batch(batch)
         if self.shape is not None and not _fits(batch.shape[1:], self.shape):
-            shown = ", ".join("any" if side is None else str(side) for side in self.shape[1:])
             raise ArgumentError(
-                f"expected a batch of shape (n, {shown}), got {batch.shape}: "
+                f"expected a batch of shape (n, {_sides(self.endpoint, self.shape[1:])}), got {batch.shape}: "
                 "reshape the input to what the model was trained on"
             )
         rows, size = len(batch), self.batch_rows
@@ -199,7 +214,8 @@ class Http:
             return self.payload.decode(reply.headers, reply.body)
         except MalformedError as error:
             fault = str(error)
-        raise OracleError(f"the answer of {self.endpoint.url} cannot be read: {fault}{self.endpoint.quote(reply.body)}")
+        fault = f"{self.endpoint.fault(fault)}{self.endpoint.quote(reply.body)}"
+        raise OracleError(f"the answer of {self.endpoint.url} cannot be read: {fault}")
 
     def _send(self, block: NDArray[Any], *, binary: bool, attempts: int = 0) -> Reply:
         """The reply to the rows of `block`, which were sent `attempts` times before."""
@@ -231,6 +247,11 @@ def _complaint(endpoint: Endpoint, reply: Reply) -> str:
     return f"expected status 200 from {endpoint.url}, got {reply.status}: {remedy}{endpoint.quote(reply.body)}"
 
 
+def _sides(endpoint: Endpoint, shape: tuple[int | None, ...]) -> str:
+    """The sides of a shape as far as they may be shown."""
+    return endpoint.shown(", ".join("any" if side is None else str(side) for side in shape)) or "…"
+
+
 def _fits(shape: tuple[int, ...], described: tuple[int | None, ...]) -> bool:
     """Whether inputs of `shape` fit the described shape, with or without its axis of rows."""
     return any(
@@ -254,32 +275,44 @@ def _described(
         )
     inputs, outputs = told
     if len(inputs) > 1:
-        raise ArgumentError(f"expected a model with one input, got {[i[0] for i in inputs]}: serve one that has")
-    known = [name for name, _, _ in outputs]
-    if payload.output is None and len(known) > 1:
-        raise ArgumentError(f"expected a model with one output, got {known}: choose the scores with output=")
-    if payload.output is not None and known and payload.output not in known:
-        raise ArgumentError(f"expected output one of {known}, got {payload.output!r}: give one of them")
-    if payload.output is None and known:
-        payload = replace(payload, output=known[0])
-    if not inputs:  # some servers describe nothing
-        return payload, None
-    name, kind, shape = inputs[0]
-    return replace(payload, input=name, datatype=datatype or kind), shape
+        raise ArgumentError(f"expected a model with one input, got {_listed(endpoint, inputs)}: serve one that has")
+    if payload.output is None and len(outputs) > 1:
+        raise ArgumentError(
+            f"expected a model with one output, got {_listed(endpoint, outputs)}: choose the scores with output="
+        )
+    if payload.output is not None and outputs and all(one.name != payload.output for one in outputs):
+        raise ArgumentError(
+            f"expected output one of {_listed(endpoint, outputs)}, got {payload.output!r}: give one of them"
+        )
+    shape = None
+    if inputs and datatype is None:  # some servers describe nothing
+        known = inputs[0].datatype in (*DATATYPES, "BYTES")
+        payload = replace(payload, datatype=inputs[0].datatype if known else "another type")
+    # The names last: a traceback of the replacement above must not hold them.
+    if inputs:
+        payload, shape = replace(payload, input=inputs[0].name), inputs[0].shape
+    if outputs and payload.output is None:
+        payload = replace(payload, output=outputs[0].name)
+    return payload, shape
 
 
-def _tensors_of(endpoint: Endpoint, reply: Reply) -> tuple[list[Tensor], list[Tensor]] | str:
+def _listed(endpoint: Endpoint, tensors: list[_Tensor]) -> str:
+    """Their names as far as they may be shown, or their number."""
+    return endpoint.shown(str([one.name for one in tensors])) or str(len(tensors))
+
+
+def _tensors_of(endpoint: Endpoint, reply: Reply) -> tuple[list[_Tensor], list[_Tensor]] | str:
     """Return the inputs and outputs of the metadata, or what is wrong with it."""
     try:
         metadata = load(reply.body)
         inputs, outputs = _tensors(metadata, "inputs"), _tensors(metadata, "outputs")
     except MalformedError as error:
         return str(error)
-    repeats = endpoint.reveals(" ".join(f"{name} {kind}" for name, kind, _ in inputs + outputs))
+    repeats = endpoint.reveals(" ".join(f"{one.name} {one.datatype}" for one in inputs + outputs))
     return "it repeats a secret" if repeats else (inputs, outputs)
 
 
-def _tensors(metadata: Any, key: str) -> list[Tensor]:
+def _tensors(metadata: Any, key: str) -> list[_Tensor]:
     """Return the tensors listed under `key`."""
     listed = (metadata.get(key) or []) if isinstance(metadata, dict) else None
     found = []
@@ -288,5 +321,5 @@ def _tensors(metadata: Any, key: str) -> list[Tensor]:
         if not isinstance(name, str) or not isinstance(kind, str) or not 0 < len(name) < 200 or len(kind) > 20:
             raise MalformedError(f"expected {key} with names and datatypes")
         sides = [side if type(side) is int else -1 for side in shape] if isinstance(shape, list) else []
-        found.append((name, kind, tuple(side if side >= 0 else None for side in sides) or None))
+        found.append(_Tensor(name, kind, tuple(side if side >= 0 else None for side in sides) or None))
     return found

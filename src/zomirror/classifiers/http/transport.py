@@ -4,8 +4,9 @@ The rules of every request:
 
 - No redirect is followed, no netrc or proxy variable is read, certificates are always verified.
 - Secrets are read from environment variables when a request is sent. Over plain http they are sent to this machine
-  only. No message, repr or traceback of ours holds one: errors are raised outside the frames that hold it, and text
-  of the server that repeats a piece of it is not shown.
+  only. No message, repr or traceback of ours holds one: errors are raised outside the frames that hold it, and of the
+  text of a server that was sent one only known words are shown (quotation.py). A variable's name is shown only where
+  it is one: a secret given in its place is not.
 - `timeout` bounds a request with all its retries and waits. The time is checked at every read from the socket, so
   that a server that sends one byte per second is cut off too. Only the DNS look-up is left to the system.
 - `max_bytes` bounds what is read from the socket and what it decompresses to.
@@ -23,20 +24,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from zomirror.checks import positive, positive_integer
+from zomirror.checks import integer, positive, positive_integer, shown, text
+from zomirror.classifiers.http import quotation
 from zomirror.classifiers.http.reply import Failure, Reply
-from zomirror.errors import ArgumentError, OracleError
+from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 
 if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool
 
 AGAIN = (429, 502, 503, 504)
-_PIECE = 8  # a text with 8 successive characters of a secret reveals it
+_DAY = 86_400.0
+_NAME = re.compile(r"[A-Z]{1,12}(_([A-Z]{1,12}|[0-9]{1,2}))*")
+"""A name that cannot be a secret: short words of capital letters, which no key or token consists of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Endpoint:
 
     url: str
     token_env: str | None = None
-    header_env: tuple[tuple[str, str], ...] = ()
+    header_env: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # a secret may be given as a header's name
     timeout: float = 60.0
     retries: int = 4
     max_bytes: int = 2**24
@@ -66,8 +70,17 @@ class Endpoint:
         positive("timeout", self.timeout)
         positive_integer("max_bytes", self.max_bytes)
         positive_integer("connections", self.connections)
-        if self.retries != 0:
-            positive_integer("retries", self.retries)
+        integer("retries", self.retries, 0)
+        if self.rng is not None:
+            integer("rng", self.rng, 0)
+        if self.ca_file is not None and not os.path.isfile(text("ca_file", self.ca_file)):  # noqa: PTH113 - never raises
+            raise ArgumentError(f"expected ca_file to be a file of certificates, found none at {shown(self.ca_file)}")
+        for name, variable in self._variables():
+            if not isinstance(name, str) or not isinstance(variable, str):
+                raise ArgumentTypeError(
+                    "expected token_env and header_env to hold strings: the names of headers and of environment "
+                    f"variables, got {type(name).__name__} and {type(variable).__name__} (not shown)"
+                )
         if self.proxy is not None:
             check_url("proxy", self.proxy)
         if self._variables() and scheme == "http" and (self.proxy is not None or not is_loopback(host)):
@@ -77,7 +90,9 @@ class Endpoint:
             )
         for name, variable in self._variables():
             if not re.fullmatch(r"[A-Za-z0-9-]+", name):
-                raise ArgumentError(f"expected the name of a header, got {name!r}: letters, digits and dashes")
+                raise ArgumentError(
+                    "expected the name of a header of letters, digits and dashes, got another (not shown)"
+                )
             check_secret(variable)
         object.__setattr__(self, "_jitter", np.random.default_rng(self.rng))
         self._connect()
@@ -127,18 +142,25 @@ class Endpoint:
         text = " ".join(body[:2000].decode("utf-8", "replace").split())
         if not text:
             return ""
-        if self.reveals(text):
-            return "; the server's words are not shown, as they repeat a secret"
-        shown = "".join(c if c.isprintable() else "?" for c in text[:300])
-        return f"; the server says: {shown}"
+        shown = self.shown(text)
+        return (
+            f"; the server says: {shown}" if shown else "; the server's words are not shown: they may hold the secret"
+        )
+
+    def shown(self, text: str) -> str:
+        """Return what of a server's text may be shown: all of it, or known words if a secret is sent to it."""
+        return quotation.shown(text, self._secrets())
+
+    def fault(self, text: str) -> str:
+        """Return what is wrong with an answer, in words of ours; its numbers, which are the server's, may be hidden."""
+        return quotation.few_digits(text) if self._variables() else text
 
     def reveals(self, text: str) -> bool:
         """Whether `text` holds a secret of this endpoint, or 8 successive characters of one."""
-        for _, variable in self._variables():
-            secret = os.environ.get(variable, "")
-            if secret and any(secret[i : i + _PIECE] in text for i in range(max(1, len(secret) - _PIECE + 1))):
-                return True
-        return False
+        return quotation.reveals(text, self._secrets())
+
+    def _secrets(self) -> tuple[str, ...]:
+        return tuple(os.environ.get(variable) or "unset" for _, variable in self._variables())
 
     def _connect(self) -> None:
         from zomirror.classifiers.http.deadline import open_pool  # urllib3 is only imported where it is used
@@ -160,7 +182,7 @@ class Endpoint:
         for name, variable in self._variables():
             value = os.environ.get(variable)
             if value is None:
-                return Failure(f"the environment variable {variable} is not set any more", again=False)
+                return Failure(f"{named(variable)} is not set any more", again=False)
             sent[name] = f"Bearer {value}" if (name, variable) == ("Authorization", self.token_env) else value
         if self._owner != os.getpid():
             self._connect()  # two processes must not share a connection
@@ -170,8 +192,8 @@ class Endpoint:
             url = f"http://{parts.netloc}{url}"  # an http proxy gets the whole URL; https is tunnelled
         answer = exchange(self._pool, method, url or "/", sent, body, until, self.max_bytes)
         if not isinstance(answer, Reply):
-            hidden = self.reveals(answer.reason)
-            return Failure("the connection failed", answer.again) if hidden else answer
+            detail = self.shown(answer.detail)
+            return Failure(f"{answer.reason} ({detail})" if detail else answer.reason, answer.again)
         return decompress(answer, self.max_bytes)
 
 
@@ -195,13 +217,13 @@ def decompress(reply: Reply, max_bytes: int) -> Reply | Failure:
 
 
 def retry_after(value: str | None) -> float:
-    """Return the seconds of a Retry-After header; 0 if it cannot be read."""
+    """Return the seconds of a Retry-After header, at most a day; 0 if it cannot be read."""
     value = (value or "").strip()
     if re.fullmatch(r"\d{1,9}", value):
-        return float(value)
+        return min(float(value), _DAY)
     try:
         moment = parsedate_to_datetime(value)
-        return max(0.0, moment.timestamp() - time.time())
+        return min(max(0.0, moment.timestamp() - time.time()), _DAY)
     except (ValueError, TypeError, OverflowError):
         return 0.0
 
@@ -209,6 +231,8 @@ def retry_after(value: str | None) -> float:
 def check_url(what: str, url: str) -> tuple[str, str, int | None]:
     """Return scheme, host and port of a URL without secrets; error messages never show the URL."""
     remedy = "give scheme://host:port/prefix, and secrets by the name of an environment variable"
+    if not isinstance(url, str):
+        raise ArgumentTypeError(f"expected {what} to be a string, got an object of type {type(url).__name__}: {remedy}")
     if not url.isprintable() or " " in url:
         raise ArgumentError(f"expected {what} without spaces and control characters: {remedy}")
     try:
@@ -233,10 +257,17 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_secret(variable: Any) -> None:
+def check_secret(variable: str) -> None:
     """Refuse a variable that is not set or cannot be sent in a header; its value is never shown."""
-    value = os.environ.get(variable) if isinstance(variable, str) else None
+    value = os.environ.get(variable) if "\0" not in variable and "=" not in variable else None
     if value is None:
-        raise ArgumentError(f"expected a secret in the environment variable {variable!r}, found none: set it")
+        raise ArgumentError(f"expected a secret in {named(variable)}, found none: set it, and give its name")
     if not value or not value.isascii() or not value.isprintable():
-        raise ArgumentError(f"expected printable ASCII in {variable}, got something else (not shown): set it again")
+        raise ArgumentError(f"expected printable ASCII in {named(variable)}, got something else: set it again")
+
+
+def named(variable: str) -> str:
+    """Return `the environment variable NAME`; without the name where it may be a secret given in its place."""
+    if _NAME.fullmatch(variable) and len(variable) <= 40:
+        return f"the environment variable {variable}"
+    return "the environment variable named (not shown: it may be the secret itself)"

@@ -55,6 +55,12 @@ class Grid:
         """How many cells there are."""
         return int(self.cell_of.max()) + 1
 
+    @property
+    def channels(self) -> int:
+        """How many channels the picture has."""
+        axes = image_axes(self.shape)
+        return 1 if axes is None or axes.channels is None else self.shape[axes.channels]
+
 
 def is_picture(shape: tuple[int, ...]) -> bool:
     """Whether an input is an image of at least 8 x 8 pixels: (h, w), (channels, h, w) or (h, w, channels)."""

@@ -1,14 +1,16 @@
 """The search for one PP or PN, as a generator that an engine drives.
 
     1. Query the scores of x0 (and of the baseline, for a PP).
-    2. Minimise loss(margin) + h(w) by a descent. If it meets no valid point, descend again with a weaker penalty.
-    3. Refine the best point with local linear models. This also makes most invalid points valid. If it does not, try
+    2. An image is searched with slopes under a smooth prior (boundary_search.py). If that finds a valid point, step 6
+       follows; if not, and for all other inputs, the rest of the budget is spent on the following steps.
+    3. Minimise loss(margin) + h(w) by a descent. If it meets no valid point, descend again with a weaker penalty.
+    4. Refine the best point with local linear models. This also makes most invalid points valid. If it does not, try
        each feature over its whole range and refine what that finds.
-    4. Shrink the point and prune features, adjusting the features that are kept.
-    5. Query the best point of the search once more, for all its scores.
+    5. Shrink the point and prune features, adjusting the features that are kept.
+    6. Query the best point of the search once more, for all its scores.
 
-A PN has many local minima. There steps 2 and 3 are short and are run from several starts, one after another, as long
-as the budget lasts; step 4 is run for the results close to the best. If no start leads to a valid point, most of the
+A PN has many local minima. There steps 3 and 4 are short and are run from several starts, one after another, as long
+as the budget lasts; step 5 is run for the results close to the best. If no start leads to a valid point, most of the
 budget is still there for the weaker penalty and the search over the whole ranges.
 
 Every row counts as a query, and the search never exceeds its budget.
@@ -23,19 +25,27 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from zomirror.contrast.candidate import Candidate
 from zomirror.contrast.progress import CallbackStop, Found, Progress
-from zomirror.contrast.search.evaluate import ask_scores
-from zomirror.contrast.search.finishing import BEYOND, FINISH_SHARE, ended, thinned
+from zomirror.contrast.search.boundary_search import LARGEST, BoundarySearch
+from zomirror.contrast.search.coarse_to_fine import is_picture
+from zomirror.contrast.search.evaluate import ask_scores, driven
+from zomirror.contrast.search.finishing import BEYOND, FINISH_SHARE, ended, pull_of, thinned
 from zomirror.contrast.search.margin_descent import Course
 from zomirror.contrast.search.multistart import from_each, starts_of
+from zomirror.contrast.search.repeatability import prepare, repeated, settled
+from zomirror.contrast.search.safety import ask_safe_margin
 from zomirror.engine.ledger import Answer
 from zomirror.engine.request import Request, Search
 from zomirror.errors import ArgumentError
+from zomirror.features.vector import VectorPlace
 from zomirror.problem import ElasticNet
 from zomirror.result import Status
 
 WEAKER = 0.1
 """When the first descent finds nothing valid, a second one has 0.1 times the penalty."""
+BOUNDARY_SHARE = 0.4
+"""While nothing is valid, the search beyond the boundary may use 40 % of the queries; the rest is for a descent."""
 SPARSEST = 4.0
 """The last level of `search=` has 4 times the l1 and a quarter of the l2."""
 UNUSED = 0.05
@@ -44,7 +54,7 @@ UNUSED = 0.05
 
 def search(progress: Progress) -> Search[Found]:
     """The whole search; after a failure the caller can still read `progress`."""
-    return (yield from conducted(progress, _levels if progress.options.search else descend))
+    return (yield from conducted(progress, _levels if progress.options.search else _nearest))
 
 
 def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request, Answer, Status]]) -> Search[Found]:
@@ -62,24 +72,27 @@ def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request
         )
         scores = yield from ask_scores(progress, [best.w])
         return progress.found(Status.TARGET, scores[0])
+    yield from ask_safe_margin(progress)
     try:
         status = yield from middle(progress)
     except CallbackStop:
         status = Status.CALLBACK
-    best = progress.chosen
     if status is Status.BUDGET and progress.left > UNUSED * progress.options.budget:
         status = Status.STALLED  # the descent used its share, and the later stages stopped by themselves
-    scores = yield from ask_scores(progress, [best.w])
+    best, scores = yield from settled(progress)
+    others: tuple[tuple[Candidate, NDArray[np.float64]], ...] = ()
+    if progress.answers is None and progress.others:
+        more = yield from ask_scores(progress, [one.w for one in progress.others])
+        others = tuple(zip(progress.others, more, strict=True))
     with suppress(CallbackStop):  # it is ending anyway
         progress.measured(best)
-    return progress.found(status, scores[0])
+    return progress.found(status, scores, best=best, others=others)
 
 
 def _find_label(progress: Progress) -> Generator[Request, Answer, None]:
-    """Query the class of x0 and, for a PP, the baseline. For a PN, x0 is w = 0."""
+    """Query the class of x0 and, for a PP, of the baseline."""
     place, options = progress.place, progress.options
-    nothing = np.zeros_like(place.start)
-    points = [place.start, place.box.project(nothing)] if place.kind == "PP" else [nothing]
+    points = [place.as_it_is, place.absent] if place.kind == "PP" else [place.as_it_is]
     scores = yield from ask_scores(progress, points)
     progress.scores = scores[0]
     classes = scores.shape[1]
@@ -89,25 +102,53 @@ def _find_label(progress: Progress) -> Generator[Request, Answer, None]:
     for name, value in (("label", options.label), ("target", options.target)):
         if value is not None and value >= classes:
             raise ArgumentError(f"expected {name} in 0..{classes - 1}, got {value}: the model has {classes} classes")
-    if np.isnan(scores[0]).any():
+    if np.isnan(progress.scores).any():
         return
-    progress.label = int(np.argmax(scores[0])) if options.label is None else options.label
-    if options.target == progress.label:
-        raise ArgumentError(
-            f"expected target other than {options.target}, the class of x0: choose a class to change it to"
-        )
+    _choose_label(progress)
+    scores[0] = progress.scores = yield from repeated(progress, scores[0])
+    _choose_label(progress)
     margins = progress.margins(scores)
     if place.kind == "PP" and margins[1] < 0 and margins[0] < margins[1]:
         # The baseline alone already has this class: look for the features that raise the margin half-way to x0's.
         floor = float(-(margins[0] + margins[1]) / 2)
-        progress.goal = replace(progress.goal, kappa=max(options.kappa, floor), floor=floor)
+        progress.goal = replace(progress.goal, kappa=max(progress.goal.kappa, floor), floor=floor)
         progress.note = (
             "the baseline alone has this class, so this explains what raises the margin: it had to exceed "
             f"{floor:.3g}, half-way from the baseline's to that of x0"
         )
+    prepare(progress)
     for w, margin in zip(points, margins, strict=True):
         progress.consider(w, float(margin))
+    if progress.far is not None:
+        progress.consider(progress.far[0], float(progress.margins(progress.far[1][None])[0]))
     progress.distance = max(float(margins[-1]), 0.0) if np.isfinite(margins[-1]) else 0.0
+
+
+def _choose_label(progress: Progress) -> None:
+    """The class that is explained: the given one, or that of x0."""
+    options = progress.options
+    progress.label = int(np.argmax(progress.scores)) if options.label is None else options.label
+    if options.target == progress.label:
+        raise ArgumentError(
+            f"expected target other than {options.target}, the class of x0: choose a class to change it to"
+        )
+
+
+def _nearest(progress: Progress) -> Generator[Request, Answer, Status]:
+    """Search an image beyond the boundary; descend if that does not apply or finds nothing."""
+    place = progress.place
+    if not isinstance(place, VectorPlace) or not _smooth(progress, place):
+        return (yield from descend(progress))
+    allowed = int(BOUNDARY_SHARE * progress.left)
+    beyond = BoundarySearch(place, progress.goal, pull_of(progress), allowed, progress.left)
+    found = yield from driven(progress, beyond.run(), ask_scores)
+    return Status.BUDGET if found is not None and found.valid else (yield from descend(progress))
+
+
+def _smooth(progress: Progress, place: VectorPlace) -> bool:
+    """Whether neighbouring features of this input can be expected to have similar slopes: images, but not of trees."""
+    given = progress.options.method is not None or progress.radius is not None
+    return not given and is_picture(place.x0.shape) and place.d <= LARGEST
 
 
 def descend(progress: Progress) -> Generator[Request, Answer, Status]:
@@ -148,6 +189,7 @@ def _levels(progress: Progress) -> Generator[Request, Answer, Status]:
     if status is Status.NONFINITE:
         return status
     end = yield from ended(progress, course.best, last)
+    count = min(count, 1 + progress.left)  # a level without queries is not made
     for i in range(1, count):
         if end is None:
             break
