@@ -36,6 +36,7 @@ from scipy.special import wrightomega
 
 import zomirror as zm
 from zomirror import models
+from zomirror.classifiers import Classifier
 from zomirror.classifiers.onnx import Onnx
 from zomirror.contrast.loss import Softplus, change_margin
 from zomirror.numerics import kernels
@@ -78,7 +79,7 @@ class Row:
 class Timed:
     """The loss of a pertinent negative of a random input, timed."""
 
-    def __init__(self, model: Onnx, dtype: Any) -> None:
+    def __init__(self, model: Any, dtype: Any) -> None:
         self.model, self.loss = model, Softplus()
         shape = model.input_shape
         if shape is None or None in shape:
@@ -133,7 +134,7 @@ def run(fun: Timed, method: zm.methods.MirrorDescent | None, budget: int) -> tup
     return outside / fun.calls, inside / fun.calls, speed, wall, processor, least, query, fun.rows / fun.calls
 
 
-def measure(name: str, model: Onnx, repeats: int, iterations: int) -> Iterator[Row]:
+def measure(name: str, model: Classifier, repeats: int, iterations: int) -> Iterator[Row]:
     """The rows of one network; runs of different settings alternate."""
     presets: dict[str, Callable[[], zm.methods.MirrorDescent | None]] = {
         "zo_ada_expmd m = 200": lambda: zm.methods.zo_ada_expmd(200),
@@ -243,7 +244,7 @@ def _iteration(m: int, d: int, dtype: Any, iterations: int) -> float:
     return 1e6 * (time.process_time() - before) / iterations
 
 
-def networks(given: argparse.Namespace) -> Iterator[tuple[str, Onnx]]:
+def networks(given: argparse.Namespace) -> Iterator[tuple[str, Classifier]]:
     """A LeNet of the paper's size, the bundled networks, and those of --model."""
     yield PAPER, Onnx(paper_lenet.content(), name=PAPER)
     yield RESNET, zm.onnx_classifier(models.path("resnet20"))

