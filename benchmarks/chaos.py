@@ -1,6 +1,7 @@
 """Kill runs with SIGKILL at random moments, resume them until they end, and compare with uninterrupted runs.
 
-python benchmarks/chaos.py [--kills 100] [--quick] [--tasks explain minimize] [--methods ...] [--output chaos.json]
+python benchmarks/chaos.py [--kills 100] [--quick] [--tasks explain minimize command] [--methods ...]
+                           [--commands ...] [--output chaos.json]
 
 Explanations are of the bundled MNIST digits on the bundled LeNet, minimisations of a sparse quadratic in 784
 dimensions. The black box counts its rows in a file of its own, one line per call, and the ledger is compared with it.
@@ -9,6 +10,10 @@ Every third run has max_sent = budget, so it ends early, at a prefix of the whol
     the result is bit for bit that of the uninterrupted run, or a prefix of it if max_sent was reached first
     neither the rows counted by the black box nor the rows counted by the ledger exceed max_sent
     a kill loses at most one batch, and the ledger never counts fewer rows than the black box
+
+The task `command` kills the processes of `zomirror explain`, `minimize` and `attack` with --run-dir: while they start,
+while they search, and while they finish (from the first stored result on). Afterwards the same command ends with exit
+code 0, and its files are those of the uninterrupted one.
 """
 
 from __future__ import annotations
@@ -17,7 +22,9 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -44,6 +51,29 @@ METHODS: dict[str, Callable[[], zm.methods.Method | None]] = {
 BUDGET = 2_000
 FIRST_BATCH = 51  # rows of the largest first batch
 KILLS_OF_ONE_RUN = 5  # at most; then the run may finish, and the next one starts
+COMMANDS = {
+    "explain": "explain chaos_model:scores input.npy --kind both --budget 600 --seed {i} --quiet --out out",
+    "minimize": "minimize chaos_model:values --dim 50 --bounds 0,1 --l1 0.05 --budget 2000 --seed {i} --out out/x.npy",
+    "attack": "attack chaos_model:scores input.npy --budget 600 --seed {i} --quiet --out out",
+}
+PHASES = ("starting", "searching", "finishing")
+MODEL = """
+import os, time
+import numpy as np
+
+def counted(batch):
+    with open("account", "a") as file:
+        file.write(f"{len(batch)}\\n")
+    time.sleep(0.001)
+    return batch.reshape(len(batch), -1)
+
+def scores(batch):
+    flat = counted(batch)
+    return 4 * np.stack([flat[:, :3].sum(1), 1 + flat[:, 1:4].sum(1), 2 * flat[:, 5] * flat[:, 7]], axis=1)
+
+def values(points):
+    return np.square(counted(points) - 0.25)[:, ::7].sum(axis=1)
+"""
 Ready = Callable[[], object]
 
 
@@ -180,6 +210,83 @@ def one_run(root: Path, task: str, method: str, i: int, chance: random.Random, k
     }
 
 
+def started(folder: Path, name: str, i: int) -> subprocess.Popen[str]:
+    """The command as a process, in this folder."""
+    words = [sys.executable, "-m", "zomirror", *COMMANDS[name].format(i=i).split(), "--run-dir", "run"]
+    return subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def reached(process: subprocess.Popen[str], folder: Path, phase: str) -> bool:
+    """Wait until the command is in this phase; False if it ended before."""
+    sign = {"starting": "chaos_model.py", "searching": "account", "finishing": "run/**/result.json"}[phase]
+    while process.poll() is None:
+        if next(folder.glob(sign), None) is not None:
+            return True
+        time.sleep(0.002)
+    return False
+
+
+def command_run(root: Path, name: str, i: int, chance: random.Random, kills: int) -> dict[str, int]:
+    """Kill a command in each of its phases until it ends, and compare its files with those of an uninterrupted one."""
+    folders, seconds = [root / "whole", root / "killed"], dict.fromkeys(PHASES, 0.0)
+    for folder in folders:
+        folder.mkdir()
+        (folder / "chaos_model.py").write_text(MODEL)
+        np.save(folder / "input.npy", np.full((4, 4), 0.3) + 0.01 * np.arange(16).reshape(4, 4))
+    process = started(folders[0], name, i)
+    marks = [time.monotonic()]
+    for phase in PHASES[1:]:
+        reached(process, folders[0], phase)
+        marks.append(time.monotonic())
+    finish(process, name)
+    marks.append(time.monotonic())
+    seconds = {phase: end - start for phase, start, end in zip(PHASES, marks, marks[1:], strict=False)}
+    struck: list[str] = []
+    count = min(kills, KILLS_OF_ONE_RUN)
+    some = [*chance.sample(PHASES, min(count, len(PHASES))), *chance.choices(PHASES, k=max(0, count - len(PHASES)))]
+    for phase in sorted(some, key=PHASES.index):  # in this order: what is finished searches no more
+        if phase == "searching":
+            (folders[1] / "account").unlink(missing_ok=True)  # it appears again with the first new query
+        process = started(folders[1], name, i)
+        there = reached(process, folders[1], phase)
+        time.sleep(chance.uniform(0, 0.6 * seconds[phase]) if there else 0.0)
+        process.kill()
+        process.communicate()
+        if process.returncode != -signal.SIGKILL:
+            break  # it was faster
+        struck.append(phase)
+        info = inspect(folders[1] / "run") if (folders[1] / "run" / "command.json").exists() else None
+        check(info is None or info.state != "damaged", f"{name} {i}: {info}")
+    finish(started(folders[1], name, i), name)
+    whole, killed = (contents(folder / "out") for folder in folders)
+    check(whole.keys() == killed.keys(), f"{name} {i}: other files after {struck}: {sorted(killed)}")
+    for file, data in whole.items():
+        check(killed[file] == data, f"{name} {i}: {file} differs after kills while {struck}")
+    info = inspect(folders[1] / "run")
+    check(info.state == "finished", f"{name} {i}: {info}")
+    counts = {phase: struck.count(phase) for phase in PHASES}
+    for folder in folders:
+        shutil.rmtree(folder)
+    return {"runs": 1, "kills": len(struck), "equal": 1, "rows_sent": info.sent, "rows_lost": info.lost} | counts
+
+
+def finish(process: subprocess.Popen[str], name: str) -> None:
+    """Wait for the end of a command; its exit code must be 0."""
+    said, _ = process.communicate()
+    check(process.returncode == 0, f"{name} ended with exit code {process.returncode}:\n{said}")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a command; of an explanation all but the number of rows sent, which kills raise."""
+    found = {}
+    for file in folder.iterdir():
+        data = file.read_bytes()
+        if file.suffix == ".json":
+            data = json.dumps({**json.loads(data), "sent": None}).encode()
+        found[file.name] = data
+    return found
+
+
 def check(truth: bool, otherwise: str) -> None:  # noqa: FBT001
     """Stop at the first broken promise."""
     if not truth:
@@ -187,12 +294,16 @@ def check(truth: bool, otherwise: str) -> None:  # noqa: FBT001
 
 
 def storm(root: Path, task: str, method: str, kills: int, seed: int) -> dict[str, int]:
-    """Repeat runs until `kills` kills have hit a process."""
+    """Repeat runs (of a method, or of a command) until `kills` kills have hit a process."""
     chance = random.Random(seed)  # noqa: S311 - moments, not secrets
     total: dict[str, int] = {}
     i = 0
     while total.get("kills", 0) < kills:
-        found = one_run(root, task, method, i, chance, kills - total.get("kills", 0))
+        left = kills - total.get("kills", 0)
+        if task == "command":
+            found = command_run(root, method, i, chance, left)
+        else:
+            found = one_run(root, task, method, i, chance, left)
         total = {key: total.get(key, 0) + count for key, count in found.items()}
         i += 1
     return total
@@ -203,7 +314,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="kill runs at random moments and compare them with uninterrupted ones")
     parser.add_argument("--kills", type=int, default=100, help="for each task and method")
     parser.add_argument("--quick", action="store_true", help="three kills each")
-    parser.add_argument("--tasks", nargs="+", choices=("explain", "minimize"), default=["explain", "minimize"])
+    tasks = ("explain", "minimize", "command")
+    parser.add_argument("--tasks", nargs="+", choices=tasks, default=list(tasks))
+    parser.add_argument("--commands", nargs="+", choices=tuple(COMMANDS), default=list(COMMANDS))
     parser.add_argument("--methods", nargs="+", choices=tuple(METHODS), default=list(METHODS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "chaos.json")
@@ -211,7 +324,7 @@ def main() -> None:
     kills = 3 if given.quick else given.kills
     with tempfile.TemporaryDirectory() as root:
         for task in given.tasks:
-            for method in given.methods:
+            for method in given.commands if task == "command" else given.methods:
                 counts = storm(Path(root), task, method, kills, given.seed)
                 sys.stdout.write(f"{task} {method}: {json.dumps(counts)}\n")
                 sys.stdout.flush()

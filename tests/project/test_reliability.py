@@ -12,7 +12,7 @@ ROWS = re.findall(r"^\| (F\d+) \|(.*)\|$", (ROOT / "docs" / "reliability.md").re
 
 
 def test_every_fault_is_listed_once() -> None:
-    assert [name for name, _ in ROWS] == [f"F{i}" for i in (*range(1, 29), 30, 31, 32, 33)]
+    assert [name for name, _ in ROWS] == [f"F{i}" for i in range(1, 37)]
 
 
 @pytest.mark.parametrize(("fault", "row"), ROWS, ids=[name for name, _ in ROWS])
