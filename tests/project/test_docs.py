@@ -132,6 +132,19 @@ def test_page_runs_as_shown(path: Path, tmp_path: Path, monkeypatch: pytest.Monk
     run_page(path.read_text(), path.name)
 
 
+EXTRAS = {"sklearn": "sklearn", "pandas": "tables", "distributed": "dask", "torch": "torch"}
+"""Packages that examples import, and the extras that install them."""
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_page_names_the_extra_that_its_examples_need(path: Path) -> None:
+    markdown = path.read_text(encoding="utf-8")
+    code = "\n".join(block.text for block in blocks(markdown) if block.language == "python")
+    needed = {extra for package, extra in EXTRAS.items() if re.search(rf"^ *(?:import|from) {package}\b", code, re.M)}
+    named = {extra for names in re.findall(r"zomirror\[([\w,]+)\]", markdown) for extra in names.split(",")}
+    assert needed <= named
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_block_says_what_it_is(path: Path) -> None:
     """A fence without a known language would be an example that nobody runs."""
