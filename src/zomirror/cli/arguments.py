@@ -13,18 +13,27 @@ import typer
 
 from zomirror.errors import ArgumentError
 
-L1 = Annotated[float, typer.Option(help="Weight of |x|_1: larger means sparser.")]
-L2 = Annotated[float, typer.Option(help="Weight of |x|_2^2 / 2: larger means smaller entries.")]
+TABLES, ARRAYS, MODELS = "Tables", "Arrays and pictures", "Models and classes"
+SEARCH, RUNS = "The search", "Runs and files"
+"""Headings of the options that most calls do without; the first heading holds the others."""
+L1 = Annotated[float, typer.Option(help="Weight of |x|_1: larger means sparser.", rich_help_panel=SEARCH)]
+L2 = Annotated[float, typer.Option(help="Weight of |x|_2^2 / 2: larger means smaller entries.", rich_help_panel=SEARCH)]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same answer.")]
 RunDir = Annotated[
     Path | None,
     typer.Option(
-        file_okay=False, help="Write every query to a journal in this directory; the same command resumes a killed run."
+        file_okay=False,
+        help="Write every query to a journal in this directory; the same command resumes a killed run.",
+        rich_help_panel=RUNS,
     ),
 ]
 Workers = Annotated[
     str | None,
-    typer.Option(metavar="N", help="Number of processes (-1: one per core), or dask://HOST:PORT of a cluster."),
+    typer.Option(
+        metavar="N",
+        help="Number of processes (-1: one per core), or dask://HOST:PORT of a cluster.",
+        rich_help_panel=RUNS,
+    ),
 ]
 MaxSent = Annotated[
     int | None,
@@ -32,10 +41,11 @@ MaxSent = Annotated[
         min=1,
         help="Queries that each search may ever send, repeated ones included. Default: the budget; "
         "with --run-dir twice the budget.",
+        rich_help_panel=RUNS,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no live progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.", rich_help_panel=RUNS)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no live progress.", rich_help_panel=RUNS)]
 
 
 class RegionsChoice(StrEnum):
@@ -69,7 +79,10 @@ class SearchOptions:
     l2: L2
     kappa: Annotated[
         float | None,
-        typer.Option(help="The margin by which a class must win, in units of the scores; by default a safe one."),
+        typer.Option(
+            help="The margin by which a class must win, in units of the scores; by default a safe one.",
+            rich_help_panel=SEARCH,
+        ),
     ] = None
     budget: Annotated[
         int | None,
@@ -78,7 +91,11 @@ class SearchOptions:
     max_sent: MaxSent = None
     bounds: Annotated[
         str | None,
-        typer.Option(metavar="LOWER,UPPER", help="Range of the inputs. Default 0,1; for a .csv that of each column."),
+        typer.Option(
+            metavar="LOWER,UPPER",
+            help="Range of the inputs. Default 0,1; for a .csv that of each column.",
+            rich_help_panel=ARRAYS,
+        ),
     ] = None
     label: Annotated[
         str | None, typer.Option(help="The class of the input, by number or name. Default: the predicted class.")
@@ -87,40 +104,62 @@ class SearchOptions:
         str | None, typer.Option(help="The class that a PN or an attack must reach. Default: any other class.")
     ] = None
     seed: Seed = 0
-    batch_rows: Annotated[int | None, typer.Option(help="Largest number of inputs in one call of the model.")] = None
+    batch_rows: Annotated[
+        int | None, typer.Option(help="Largest number of inputs in one call of the model.", rich_help_panel=MODELS)
+    ] = None
     remote_model: Annotated[
-        str | None, typer.Option(help="For a URL: the model's name in the Open Inference Protocol.")
+        str | None,
+        typer.Option(help="For a URL: the model's name in the Open Inference Protocol.", rich_help_panel=MODELS),
     ] = None
     token_env: Annotated[
-        str | None, typer.Option(help="For a URL: the environment variable that holds the bearer token.")
+        str | None,
+        typer.Option(help="For a URL: the environment variable that holds the bearer token.", rich_help_panel=MODELS),
     ] = None
-    shape: Annotated[str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.")] = None
+    shape: Annotated[
+        str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.", rich_help_panel=ARRAYS)
+    ] = None
     mean: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="The model takes (input - mean) / std: one number, or one per channel."),
+        typer.Option(
+            metavar="NUMBERS",
+            help="The model takes (input - mean) / std: one number, or one per channel.",
+            rich_help_panel=ARRAYS,
+        ),
     ] = None
-    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.")] = None
-    class_names: Annotated[str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.")] = None
+    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.", rich_help_panel=ARRAYS)] = None
+    class_names: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.", rich_help_panel=MODELS)
+    ] = None
     drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.", rich_help_panel=TABLES),
     ] = None
     fixed: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="This column of the .csv must not change; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="This column of the .csv must not change; repeatable.", rich_help_panel=TABLES
+        ),
     ] = None
     increasing: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="This column may only rise; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="This column may only rise; repeatable.", rich_help_panel=TABLES),
     ] = None
     decreasing: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="This column may only fall; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="This column may only fall; repeatable.", rich_help_panel=TABLES),
     ] = None
     categorical: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="The numbers of this column are names; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="The numbers of this column are names; repeatable.", rich_help_panel=TABLES
+        ),
     ] = None
     regions: Annotated[
         RegionsChoice | None,
         typer.Option(
             help="Explain a picture by cells of a grid, by superpixels or by single pixels. Default: the grid for "
             "pictures of more than 4,096 pixels.",
+            rich_help_panel=ARRAYS,
         ),
     ] = None
     run_dir: RunDir = None
@@ -149,7 +188,7 @@ def takes_search_options(**defaults: object) -> Callable[[Callable[..., None]], 
 
         own = signature(command, eval_str=True).parameters.values()
         both = [*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own if one.name != "typed"), *shared]
-        run.__doc__ = command.__doc__
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
         run.__signature__ = Signature(both)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in both}  # typer reads both
         return run
