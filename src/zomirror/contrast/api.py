@@ -166,6 +166,8 @@ def attack(
     x0: object,
     *,
     features: Features | None = None,
+    l0: int | str | None = None,
+    scores: str = "all",
     l1: float = 0.01,
     l2: float = 0.0,
     kappa: float | None = None,
@@ -186,12 +188,13 @@ def attack(
     on_error: str | Retry = "raise",
     run_dir: PathLike | None = None,
 ) -> Explanation:
-    """Find the sparsest input inside the bounds that the model takes for another class than x0.
+    """Find the nearest input inside the bounds that the model takes for another class than x0, or the sparsest one.
 
-    The result is the adversarial input seen with the least l1 |x|_1 + (l2/2) |x|_2^2, where x is the change in units of
-    each feature's range. The search walks from x0 to the boundary with linear models of the scores. If that finds
-    nothing, or with a `method` of your own, it descends as explain() does. The result is an Explanation of kind PN:
-    `perturbed` is the adversarial input and `contrast_label` its class.
+    By default the result is the adversarial input seen with the least l1 |x|_1 + (l2/2) |x|_2^2, where x is the change
+    in units of each feature's range; `l0` counts changed pixels instead. The search of an image begins with random
+    pixels at full contrast and goes on with linear models of the scores. If that finds nothing, or with a `method` of
+    your own, it descends as explain() does. The result is an Explanation of kind PN: `perturbed` is the adversarial
+    input and `contrast_label` its class.
 
     Parameters
     ----------
@@ -200,6 +203,13 @@ def attack(
     features : Vector or Table, optional
         What may change; a Vector with signed=True, of which `bounds`, `fixed`, `scale`, `mean`, `std` and
         `feature_names` are the short form.
+    l0 : int or "least", optional
+        The largest number of pixels that may change, all channels of a pixel together; or "least", for as few as
+        possible first and the least penalty second. Of other inputs than images each feature is a pixel. Where x0 lies
+        on the grid of 8 bits, every value of the result does too. The bounds must be finite.
+    scores : "all" or "label"
+        What the model tells. With "label" only the class with the largest score is used, as of a service that names a
+        class and no score; a batch may then also be answered by (n,) numbers of classes, if `class_names` are given.
     l1, l2 : float
         Weights of the penalty: a larger l1 changes fewer features, a larger l2 changes them less.
     kappa : float, optional
