@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from zomirror.checks import flag, items, positive_integer, reading, seed_of, shown
+from zomirror.classifiers import Classifier, LabelOnly
+from zomirror.classifiers.torch import is_torch_module
 from zomirror.contrast.candidate import Glimpse
 from zomirror.contrast.explanation import Explanation
 from zomirror.contrast.find import Failed, InputCase, Outcome, decided, find_spread, find_together, informed, is_final
@@ -349,7 +351,7 @@ def _find_one(
     cap = None if max_sent is None else positive_integer("max_sent", max_sent)
     place, attempts, seed = options.features.place(x0, options.kind), attempts_of(on_error), _seed(rng, run_dir)
     where = None if run_dir is None else check_path(run_dir)
-    classifier = options.features.classifier(model)
+    classifier = _classifier(options, model)
     options = options.named(getattr(classifier, "class_names", None))
     found = InputCase(informed(place, classifier), options, seed, classifier, attempts, cap, where)(callback)
     if isinstance(found, Failed):
@@ -390,7 +392,7 @@ def _find_many(
         except (ArgumentError, ArgumentTypeError) as error:
             raise type(error)(f"input {i}: {error}") from None
     seed, seeds = _seeds(rng, run_dir, len(places))
-    classifier, attempts = options.features.classifier(model), attempts_of(on_error)
+    classifier, attempts = _classifier(options, model), attempts_of(on_error)
     options = options.named(getattr(classifier, "class_names", None))
     places = [informed(place, classifier) for place in places]
     plan = None if workers is None else Workers.of(workers)
@@ -437,6 +439,15 @@ def _find_many(
     if len(failures) == len(outcomes) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
         raise failures[0].error  # an argument that is wrong for every input, so no result is lost
     return [one.result if isinstance(one, Failed) else one for one in outcomes]
+
+
+def _classifier(options: Options, model: Any) -> Classifier:
+    """The model as a classifier of what the features make; of a model that tells only the class, of that."""
+    if options.scores == "all":
+        return options.features.classifier(model)
+    names = options.class_names
+    adapted = model if callable(model) and not is_torch_module(model) else options.features.classifier(model)
+    return LabelOnly(adapted, None if names is None else len(names))
 
 
 def _seed(rng: object, run_dir: PathLike | None) -> int:

@@ -133,6 +133,8 @@ class Options:
             if isinstance(self.l0, str):
                 raise ArgumentError(f'expected l0 to be a number of pixels or "{LEAST}", got {self.l0!r}')
             put(self, "l0", positive_integer("l0", self.l0))
+        if self.scores == "label" and self.kappa:
+            raise ArgumentError(f"expected no kappa with scores='label', got {self.kappa}: a class has no margin")
         name = "scores" if self.l0 is None else "l0"
         if not isinstance(self.features, Vector):
             raise ArgumentError(f"expected features=zm.Vector(...) with {name}, got {type(self.features).__name__}")

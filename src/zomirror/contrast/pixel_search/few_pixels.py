@@ -16,6 +16,7 @@ import numpy as np
 from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.contrast.pixel_search.corner_probe import fewer, first, smaller
 from zomirror.contrast.pixel_search.exchange import brought, exchanged
+from zomirror.contrast.pixel_search.label_search import LabelSearch
 from zomirror.contrast.pixel_search.pixel import Pixels
 from zomirror.contrast.progress import Progress
 from zomirror.contrast.search.boundary_search import CELLS, LARGEST, BoundarySearch
@@ -61,7 +62,8 @@ class PixelSearch:
     def probe(self, progress: Progress, *, shrink: bool) -> Step:
         """The first adversarial points, with at most a share of the budget."""
         pixels, draws, share = self.pixels, _draws(progress, 0), int(PROBE_SHARE * progress.left)
-        if self._has_slopes(progress):
+        labels = progress.options.scores == "label"
+        if not labels and self._has_slopes(progress):
             share = min(share, CELLS * Grid(self.place.x0.shape, 1).channels // 3)
         last = progress.used + share
         goal, most = self.limited(progress.goal, None), progress.goal.most or 1
@@ -71,7 +73,7 @@ class PixelSearch:
             return Status.RUNNING
         thinner = fewer(pixels, self._start, goal, draws, last - progress.used)
         self._start = yield from driven(progress, thinner, ask_margins)
-        if self._start.count > MANY:
+        if labels or self._start.count > MANY:
             return Status.RUNNING
         least = exchanged(pixels, self._start, goal, draws, min(EXCHANGED, progress.left // 4), most)
         self._start = yield from driven(progress, least, ask_margins)
@@ -79,6 +81,20 @@ class PixelSearch:
             reduced = smaller(self.place, self._start, goal, min(SHRUNK, progress.left // 4))
             yield from driven(progress, reduced, ask_margins)
         return Status.RUNNING
+
+    def by_label(self, progress: Progress) -> Step:
+        """Smaller changes or fewer pixels, from the class alone; nothing if no start was found."""
+        most = progress.goal.most
+        goal = progress.goal if most is None else self._down_to(progress.goal, most)
+        start = goal.candidate(self._start.w, self._start.margin)
+        if start.valid:
+            label = LabelSearch(self.place, self.pixels, goal, _draws(progress, 2))
+            yield from driven(progress, label.run(start, progress.left), ask_margins)
+        return Status.BUDGET
+
+    def _down_to(self, goal: Goal, most: int) -> Goal:
+        """The goal with fewer pixels first, as long as there are more than `most`."""
+        return replace(goal, pixels=lambda w: max(most, self.pixels.size(w)), most=None)
 
     def search(self, progress: Progress) -> Step:
         """Fewer pixels, then smaller changes of them; RUNNING if nothing was found within the limit."""

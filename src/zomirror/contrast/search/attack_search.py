@@ -2,8 +2,9 @@
 
 1. Query the scores of x0.
 2. In a picture, query random pixels at full contrast and undo what is not needed: the first adversarial points.
-3. Where pixels are counted (`l0`), exchange them (few_pixels.py). Otherwise search a picture with slopes under a smooth
-   prior (boundary_search.py), and walk from any other x0 across the boundary with local linear models.
+3. Where pixels are counted (`l0`) or only the class is known, continue by few_pixels.py and label_search.py. Otherwise
+   search a picture with slopes under a smooth prior (boundary_search.py), and walk from any other x0 across the
+   boundary with local linear models.
 4. Spend the rest of the budget on improving the best adversarial point; without one, descend as for a signed PN.
 5. Query the best point once more, for all its scores.
 """
@@ -49,17 +50,18 @@ PUSHED = (1.01, 1.02, 1.04, 1.07, 1.1, 1.15, 1.2, 1.3)
 def search(progress: Progress) -> Search[Found]:
     """The search for a PN, but valid only where the other class wins by more than kappa."""
     progress.goal = replace(progress.goal, floor=progress.goal.kappa)
-    place, l0 = progress.place, progress.options.l0
+    place, l0, labels = progress.place, progress.options.l0, progress.options.scores == "label"
     if not isinstance(place, VectorPlace) or not np.isfinite(place.box.upper - place.box.lower).all():
-        if l0 is not None:
-            raise ArgumentError(
-                "expected finite bounds with l0, got infinite ones: changes of pixels go to their bounds"
-            )
+        if l0 is not None or labels:
+            name = "scores='label'" if l0 is None else "l0"
+            raise ArgumentError(f"expected finite bounds with {name}, got infinite ones: pixels are moved to them")
         return (yield from conducted(progress, _nearest))
     few = PixelSearch(place)
     if l0 is not None:
         progress.goal = few.limited(progress.goal, None if l0 == "least" else int(l0))
-        return (yield from conducted(progress, few.search, lambda of: few.probe(of, shrink=False)))
+    if l0 is not None or labels:
+        middle = few.by_label if labels else few.search
+        return (yield from conducted(progress, middle, lambda of: few.probe(of, shrink=False)))
     if progress.options.method is not None or not is_picture(place.x0.shape):
         return (yield from conducted(progress, _nearest))
     return (yield from conducted(progress, _nearest, lambda of: few.probe(of, shrink=True)))
