@@ -40,6 +40,25 @@ def exchanged(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowe
     return best
 
 
+def jumped(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowed: int, count: int) -> Asking:
+    """A valid point with the `count` most important pixels of `start`, after exchanges; else `start` itself.
+
+    Of an invalid `start` all pixels are exchanged.
+    """
+    if not start.valid:
+        return (yield from brought(pixels, start, goal, draws, allowed))
+    changed = pixels.changed(start.w)
+    tried = changed[draws.sample(changed.size, min(SINGLES, changed.size, allowed))]
+    if tried.size <= count:
+        return start
+    margins = yield [pixels.cleared(start.w, tried[i : i + 1]) for i in range(tried.size)]
+    kept = tried[np.argsort(-np.nan_to_num(margins), kind="stable")[:count]]
+    bare = pixels.cleared(start.w, np.setdiff1d(changed, kept))
+    now = goal.candidate(bare, np.inf)
+    found = yield from brought(pixels, now, goal, draws, allowed - tried.size)
+    return found if found.valid else start
+
+
 def brought(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowed: int) -> Asking:
     """The margin of `start` lowered by exchanging pixels, until it is valid."""
     now, left = start, allowed

@@ -15,7 +15,7 @@ import numpy as np
 
 from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.contrast.pixel_search.corner_probe import fewer, first, smaller
-from zomirror.contrast.pixel_search.exchange import brought, exchanged
+from zomirror.contrast.pixel_search.exchange import brought, exchanged, jumped
 from zomirror.contrast.pixel_search.label_search import LabelSearch
 from zomirror.contrast.pixel_search.pixel import Pixels
 from zomirror.contrast.progress import Progress
@@ -40,6 +40,8 @@ EXCHANGED = 100
 """Queries that a probe for the least l1 spends on exchanging its few pixels."""
 SHRUNK = 40
 """And on making their changes smaller."""
+CHEAP, JUMP = 64, 250
+"""A first look of more than 64 queries waits until exchanges of 10 pixels have failed for 250 queries."""
 SLOPES_SHARE, MOST_SLOPES = 0.3, 500
 """Queries of the search with slopes: 30 % of the budget, at most 500."""
 SMALLER_SHARE = 0.1
@@ -64,7 +66,7 @@ class PixelSearch:
         pixels, draws, share = self.pixels, _draws(progress, 0), int(PROBE_SHARE * progress.left)
         labels = progress.options.scores == "label"
         if not labels and self._has_slopes(progress):
-            share = min(share, CELLS * Grid(self.place.x0.shape, 1).channels // 3)
+            share = min(share, self._look() // 3)
         last = progress.used + share
         goal, most = self.limited(progress.goal, None), progress.goal.most or 1
         found = first(pixels, np.zeros_like(self.place.start), goal, draws, last - progress.used)
@@ -101,6 +103,9 @@ class PixelSearch:
         pixels, draws = self.pixels, _draws(progress, 1)
         goal = self.limited(progress.goal, None)
         start = goal.candidate(self._start.w, self._start.margin)
+        if self._look() > CHEAP and (not start.valid or start.count > MANY):
+            allowed = min(JUMP, progress.left // 4)
+            start = yield from driven(progress, jumped(pixels, start, goal, draws, allowed, MANY), ask_margins)
         if not start.valid or start.count > MANY:
             start = yield from self._with_slopes(progress, start, goal)
         last = progress.used + int((1 - SMALLER_SHARE) * progress.left)
@@ -112,6 +117,11 @@ class PixelSearch:
             start = yield from driven(progress, least, ask_margins)
             yield from driven(progress, smaller(self.place, start, goal, progress.left), ask_margins)
         return Status.BUDGET
+
+    def _look(self) -> int:
+        """The queries of a first look at the slopes of a picture, at most; of other inputs more than there are."""
+        shape = self.place.x0.shape
+        return CELLS * Grid(shape, 1).channels if is_picture(shape) else self.place.d
 
     def _has_slopes(self, progress: Progress) -> bool:
         """Whether a search with slopes applies: to pictures that are not too large, but not to trees."""
