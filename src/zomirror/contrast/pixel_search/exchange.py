@@ -10,7 +10,7 @@ from zomirror.contrast.pixel_search.shedding import Asking, Counted, least
 from zomirror.numerics.arrays import Array, Indices
 from zomirror.numerics.random import Draws
 
-BATCH = 4
+BATCH = 2
 """Neighbours that are queried together; the search goes to the best of them."""
 NEAR, MOVED, RECOLOURED = 2, 0.4, 0.15
 """Of the neighbours, 40 % move a pixel by up to 2 rows and columns, 15 % change its colour, the others replace it."""
