@@ -93,17 +93,21 @@ def _candidates(rows: Rows, donors: Vector, model: ColumnModel, answers: int) ->
     codes = np.concatenate([axis.codes[one] for axis, one in zip(axes, levels, strict=True)])
     column = np.array([axis.j for axis in axes])[owner]
     alone = _each(rows.own, column, codes)
-    effect = model.mean(Places.of(axes, alone)) - base
+    singly = Places.of(axes, alone)
+    effect = model.mean(singly) - base
     pairs, sums = _pairs(rows, alone, owner, column, codes, effect, model)
     leaders = rows.leaders(LEADERS)
     others = [_mixtures(rows, row, axes, model) for row in donors[:LEADERS]]
     top = float(rows.prices[leaders[0]]) if leaders else np.inf
-    for i in (*leaders, *rows.nearest(LEADERS, top)):
-        w, back = rows.w[i], np.flatnonzero(rows.masks[i])
-        others += [_each(w, column, codes), _each(w, back, rows.own[back]), _towards(rows, w)]
+    ahead = rows.w[[*leaders, *rows.nearest(LEADERS, top)]]
+    for w, mask in zip(ahead, rows.changed(ahead), strict=True):
+        back = np.flatnonzero(mask)
+        others += [_each(w, back, rows.own[back]), _towards(rows, w)]
+    swaps = [_each(w, column, codes) for w in ahead]
+    swapped = model.mean_of_swaps(Places.of(axes, ahead), singly, owner).ravel() if swaps else np.empty(0)
     near = np.concatenate(others if leaders else [*others, donors])
-    guesses = (base + effect, sums, model.mean(Places.of(axes, near)))
-    return np.concatenate((alone, pairs, near)), np.concatenate(guesses)
+    guesses = (base + effect, sums, swapped, model.mean(Places.of(axes, near)))
+    return np.concatenate((alone, pairs, *swaps, near)), np.concatenate(guesses)
 
 
 def _each(w: Vector, column: NDArray[np.intp], codes: Vector) -> Vector:
