@@ -60,8 +60,10 @@ PUBLISHED = {
     "CFProto": {"coverage": 0.71, "columns": 6.64, "distance": 0.453},
 }
 """Adult census, random forest: the figures of the NICE paper (Brughmans, Leyman and Martens 2023), for orientation."""
-ROWS, FEWER, ANSWERS, PP_COLUMNS = 100, 25, 5, 13
+ROWS, FEWER, ANSWERS, PP_COLUMNS = 100, 10, 5, 13
 """Rows of the default search; of the others; answers asked for; most columns for which all sets are tried."""
+LONG = {"cancer": 20}
+"""Rows of the default search where it takes long, because there are thirty numbers."""
 
 
 class Case:
@@ -74,7 +76,7 @@ class Case:
         self.classifier = self.features.classifier(self.model)
         self.known = self.features.coded(data["train"])
         self.accepted = self.known[self.classifier(self.known).argmax(axis=1) == 1]
-        self.refused = np.flatnonzero(self.model.predict(self.test) == 0)[:count]
+        self.refused = np.flatnonzero(self.model.predict(self.test) == 0)[: min(count, LONG.get(table, count))]
 
     def measured(self, index: int, values: list[Any] | None) -> Row:
         """The numbers of one answer, given as values by column."""
@@ -125,7 +127,7 @@ def several(case: Case) -> list[Row]:
 def positives(case: Case) -> list[Row]:
     """Our PP by columns, and the fewest columns of all sets: rows of both classes."""
     rows = []
-    for i in range(min(FEWER, len(case.test))):
+    for i in range(min(FEWER, len(case.refused))):
         start = time.process_time()
         e = zm.explain(case.model, case.test.iloc[i], kind="PP", features=case.features)
         seconds = time.process_time() - start
