@@ -24,7 +24,9 @@ def margin_of(seed: int, count: int) -> Callable[[np.ndarray], float]:
     return margin
 
 
-def searched(margin: Callable[[np.ndarray], float], count: int, answers: int = 1) -> tuple[list[tuple[np.ndarray, float]], int]:
+def searched(
+    margin: Callable[[np.ndarray], float], count: int, answers: int = 1
+) -> tuple[list[tuple[np.ndarray, float]], int]:
     whole, nothing = margin(np.ones(count, bool)), margin(np.zeros(count, bool))
     steps, asked = fewest_columns(whole, nothing, count, 0.0, lambda m: m, 1_000, answers), 0
     try:

@@ -99,7 +99,7 @@ def _columns(progress: Progress) -> Generator[Request, Answer, Status]:
             cost = _nearest_cost(place, wanted)
     elif isinstance(options.plausible, BatchCost):
         plausible = options.plausible
-        cost = lambda w: plausible(place.build(w))  # noqa: E731 - one line
+        cost = lambda w: plausible(place.build(w), len(w))  # noqa: E731 - one line
     progress.goal = replace(progress.goal, further=_further(progress, place, cost))
     rows = Rows(
         own=place.code,
