@@ -157,7 +157,8 @@ def _tell(info: RunInfo) -> None:
         f"{info.path}: {info.kind}, {info.state}" + (f", {info.progress:.0%} done" if info.progress is not None else "")
     )
     say(f"queries: {info.used:,} used, {info.sent:,} sent, {info.lost:,} lost, in {info.sessions} sessions")
-    say(f"created {info.created} by zomirror {info.version}")
+    if info.created:
+        say(f"created {info.created} by zomirror {info.version}")
     if info.owner:
         say(f"owner: {info.owner}")
     for text in info.damage:

@@ -109,6 +109,16 @@ def test_rows_and_parts_are_confirmed_as_well(kind: str, space: str, task: str) 
         assert share_held(seen, KINDS[kind](51)) >= 0.95
 
 
+@pytest.mark.parametrize("seed", [40, 124, 240])
+def test_a_baseline_that_had_luck_is_not_believed(seed: int) -> None:
+    """Its only answer says that it has the class by a wide margin; of 100 others 74 to 86 say that it has it at all."""
+    x0 = np.random.default_rng(100 + seed).random(D)
+    label = int(np.argmax(exact(x0[None])))
+    one = zm.explain(noisy(0.1)(seed), x0, kind="PP", baseline=0.6 * x0, label=label, budget=BUDGET)
+    assert "answers differently to the same input" in one.message
+    assert not one.valid or share_held(one, noisy(0.1)(seed + 50)) >= 0.95
+
+
 def test_little_noise_still_gets_an_answer() -> None:
     for task in ("PP", "PN", "attack"):
         assert found_by(task, noisy(1e-3)(0), np.random.default_rng(100).random(D)).valid

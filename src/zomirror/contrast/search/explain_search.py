@@ -64,7 +64,8 @@ def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request
         progress.note = f"{Status.NONFINITE.value}: the scores of x0 are {_shown(progress.scores)}"
         return progress.found(Status.NONFINITE, progress.scores)
     best = progress.chosen
-    if best.valid and best.fun == -progress.goal.kappa:
+    steady = progress.answers is None  # else x0 or the baseline, queried once, may have been lucky
+    if steady and best.valid and best.fun == -progress.goal.kappa:
         progress.note = (
             f"x0 is not classified {progress.label}, so nothing has to change"
             if progress.place.kind == "PN"
