@@ -42,7 +42,7 @@ def explain(
     kind: str = "PN",
     features: Features | None = None,
     l1: float = 0.1,
-    l2: float = 0.15,
+    l2: float | None = None,
     kappa: float | None = None,
     bounds: object = UNSET,
     budget: int | None = None,
@@ -89,7 +89,7 @@ def explain(
         form of Vector.
     l1, l2 : float
         Weights of |x|_1 and |x|_2^2 / 2, x in units of each feature's range: a larger l1 changes fewer features, a
-        larger l2 changes them less.
+        larger l2 changes them less. By default l2 is 0.15, and 0 for a Table.
     kappa : float, optional
         The margin by which the wanted class should win, in units of the scores. By default, for arrays one that
         survives rounding to 8 bits and a noise of 0.001 of each feature's range, and for a Table 1 % of the margin of
@@ -106,7 +106,7 @@ def explain(
         sizes of the changes decide.
     answers : int
         For a Table: return a list of up to this many explanations that differ in the columns they change, best first,
-        within one budget. None of them contains the columns of a better one.
+        within one budget. One that contains the columns of a better one changes one of these by at most half as much.
     plausible : True, rows or function, optional
         For a PN of a Table: add l1 * plausibility * cost to the objective. The cost is the distance to the nearest row
         to which the model gives the new class, among the reference rows (True) or the given ones; or what a function of

@@ -24,6 +24,8 @@ from zomirror.problem import ElasticNet
 
 BUDGET = 10_000
 """The default budget, where the features have none of their own."""
+L2 = 0.15
+"""The default l2, except for a Table."""
 SMALLEST_BUDGET = 100
 """A smaller budget is refused: too few queries for any stage of the search."""
 LARGEST_BUDGET = 1 << 53
@@ -51,7 +53,8 @@ class Options:
     task: str = "explain"
     kind: str = "PN"
     l1: float = 0.1
-    l2: float = 0.15
+    l2: Any = None
+    """None: 0.15; 0 for a Table, whose distance is a sum over the columns."""
     kappa: float | None = None
     """None: a small margin that depends on the feature space, so that answers do not hang on a tie."""
     budget: int = BUDGET
@@ -74,6 +77,8 @@ class Options:
         put = object.__setattr__
         put(self, "class_names", as_names("class_names", self.class_names))
         put(self, "kind", choice("kind", self.kind, KINDS))
+        if self.l2 is None:
+            put(self, "l2", 0.0 if isinstance(self.features, Table) else L2)
         put(self, "loss", choice("loss", self.loss, tuple(LOSSES)))
         for name in ("l1", "l2", "kappa", "plausibility"):
             if name != "kappa" or self.kappa is not None:
