@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import shlex
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -57,9 +58,15 @@ class StoppedRun(BaseException):
 
 @contextmanager
 def stoppable(run_dir: Path | None) -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM stop a durable run after the current batch; then raise StoppedRun."""
+    """Let the first Ctrl-C or SIGTERM stop a durable run after the current batch; then raise StoppedRun.
+
+    Without a run directory it is Ctrl-C alone, which is raised after the batch.
+    """
     if run_dir is None:
-        yield
+        with stop_on_signal((signal.SIGINT,)) as stop:
+            yield
+        if stop.requested is not None:
+            raise KeyboardInterrupt
         return
     from zomirror.engine.interrupt import stop_on_signal
 
