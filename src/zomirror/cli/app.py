@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import zomirror
-from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, train
+from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, studio, train
 from zomirror.cli.show import warn
 from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
 
@@ -112,6 +112,7 @@ app.command("explain")(explain.explain)
 app.command("attack")(attack.attack)
 app.command("minimize")(minimize.minimize)
 app.command("report")(report.report)
+app.command("studio")(studio.studio)
 app.add_typer(runs.app, name="runs")
 app.command("train")(train.train)
 app.command("reproduce")(reproduce.reproduce)
