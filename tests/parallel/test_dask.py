@@ -60,7 +60,8 @@ def await_workers(client: Any, seconds: float) -> None:
     end = time.monotonic() + seconds
     while True:
         with contextlib.suppress(KeyError):
-            return client.wait_for_workers(2, timeout=max(1.0, end - time.monotonic()))
+            client.wait_for_workers(2, timeout=max(1.0, end - time.monotonic()))
+            return
         if time.monotonic() > end:
             raise TimeoutError(f"two workers did not answer within {seconds:g} s")
 
@@ -126,6 +127,8 @@ def test_without_a_journal_the_engine_may_not_begin_anything_again(client: Any, 
 
 def test_a_scheduler_that_falls_silent_is_not_waited_for(tmp_path: Path) -> None:
     """It is stopped while its only worker runs the only unit."""
+    from distributed import Client
+
     where = tmp_path / "scheduler.json"
     common = ["--scheduler-file", str(where), "--no-dashboard"]
     local = ["--host", "127.0.0.1"]
@@ -141,14 +144,18 @@ def test_a_scheduler_that_falls_silent_is_not_waited_for(tmp_path: Path) -> None
         until = time.monotonic() + 60
         while not where.exists() and time.monotonic() < until:
             time.sleep(0.1)
-        address = json.loads(where.read_text())["address"].replace("tcp", "dask")
+        address = json.loads(where.read_text())["address"]
+        with Client(address) as watcher:  # the deadline below is for the scheduler, not for the start of a worker
+            watcher.wait_for_workers(1, timeout=60)
 
         def stop() -> bool:
             if function.starts:
                 processes[0].send_signal(signal.SIGSTOP)
             return False
 
-        [(_, found)] = spread(function, range(1), workers=Workers(address, silence=SILENCE), stop=stop)
+        [(_, found)] = spread(
+            function, range(1), workers=Workers(address.replace("tcp", "dask"), silence=SILENCE), stop=stop
+        )
         assert isinstance(found, WorkerError)
         assert "the Dask scheduler has been silent" in str(found)
     finally:

@@ -25,18 +25,27 @@ def each(name: str) -> str:
     return f"{said(name)} Repeatable."
 
 
-L1 = Annotated[float, typer.Option(help=said("l1"))]
-L2 = Annotated[float, typer.Option(help=said("l2"))]
+TABLES, ARRAYS, MODELS = "Tables", "Arrays and pictures", "Models and classes"
+SEARCH, RUNS = "The search", "Runs and files"
+"""Headings of the options that most calls do without; the first heading holds the others."""
+L1 = Annotated[float, typer.Option(help=said("l1"), rich_help_panel=SEARCH)]
+L2 = Annotated[float, typer.Option(help=said("l2"), rich_help_panel=SEARCH)]
 Seed = Annotated[int, typer.Option(min=0, help=said("seed"))]
 RunDir = Annotated[
     Path | None,
     typer.Option(
-        file_okay=False, help="Write every query to a journal in this directory; the same command resumes a killed run."
+        file_okay=False,
+        help="Write every query to a journal in this directory; the same command resumes a killed run.",
+        rich_help_panel=RUNS,
     ),
 ]
 Workers = Annotated[
     str | None,
-    typer.Option(metavar="N", help="Number of processes (-1: one per core), or dask://HOST:PORT of a cluster."),
+    typer.Option(
+        metavar="N",
+        help="Number of processes (-1: one per core), or dask://HOST:PORT of a cluster.",
+        rich_help_panel=RUNS,
+    ),
 ]
 MaxSent = Annotated[
     int | None,
@@ -44,10 +53,11 @@ MaxSent = Annotated[
         min=1,
         help="Queries that each search may ever send, repeated ones included. Default: the budget; "
         "with --run-dir twice the budget.",
+        rich_help_panel=RUNS,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no live progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.", rich_help_panel=RUNS)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no live progress.", rich_help_panel=RUNS)]
 
 
 class RegionsChoice(StrEnum):
@@ -91,7 +101,10 @@ class SearchOptions:
     l2: L2
     kappa: Annotated[
         float | None,
-        typer.Option(help=said("kappa")),
+        typer.Option(
+            help=said("kappa"),
+            rich_help_panel=SEARCH,
+        ),
     ] = None
     budget: Annotated[
         int | None,
@@ -100,35 +113,67 @@ class SearchOptions:
     max_sent: MaxSent = None
     bounds: Annotated[
         str | None,
-        typer.Option(metavar="LOWER,UPPER", help="Range of the inputs. Default 0,1; for a .csv that of each column."),
+        typer.Option(
+            metavar="LOWER,UPPER",
+            help="Range of the inputs. Default 0,1; for a .csv that of each column.",
+            rich_help_panel=ARRAYS,
+        ),
     ] = None
     label: Annotated[str | None, typer.Option(help=said("label"))] = None
     target: Annotated[str | None, typer.Option(help=said("target"))] = None
     seed: Seed = 0
-    batch_rows: Annotated[int | None, typer.Option(help="Largest number of inputs in one call of the model.")] = None
+    batch_rows: Annotated[
+        int | None, typer.Option(help="Largest number of inputs in one call of the model.", rich_help_panel=MODELS)
+    ] = None
     remote_model: Annotated[
-        str | None, typer.Option(help="For a URL: the model's name in the Open Inference Protocol.")
+        str | None,
+        typer.Option(help="For a URL: the model's name in the Open Inference Protocol.", rich_help_panel=MODELS),
     ] = None
     token_env: Annotated[
-        str | None, typer.Option(help="For a URL: the environment variable that holds the bearer token.")
+        str | None,
+        typer.Option(help="For a URL: the environment variable that holds the bearer token.", rich_help_panel=MODELS),
     ] = None
-    shape: Annotated[str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.")] = None
+    shape: Annotated[
+        str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.", rich_help_panel=ARRAYS)
+    ] = None
     mean: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="The model takes (input - mean) / std: one number, or one per channel."),
+        typer.Option(
+            metavar="NUMBERS",
+            help="The model takes (input - mean) / std: one number, or one per channel.",
+            rich_help_panel=ARRAYS,
+        ),
     ] = None
-    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.")] = None
-    class_names: Annotated[str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.")] = None
+    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.", rich_help_panel=ARRAYS)] = None
+    class_names: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.", rich_help_panel=MODELS)
+    ] = None
     drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.", rich_help_panel=TABLES),
     ] = None
-    fixed: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("fixed"))] = None
-    increasing: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("increasing"))] = None
-    decreasing: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("decreasing"))] = None
-    categorical: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("categorical"))] = None
+    fixed: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help=each("fixed"), rich_help_panel=TABLES),
+    ] = None
+    increasing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help=each("increasing"), rich_help_panel=TABLES),
+    ] = None
+    decreasing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help=each("decreasing"), rich_help_panel=TABLES),
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help=each("categorical"), rich_help_panel=TABLES),
+    ] = None
     regions: Annotated[
         RegionsChoice | None,
-        typer.Option(help=said("regions")),
+        typer.Option(
+            help=said("regions"),
+            rich_help_panel=ARRAYS,
+        ),
     ] = None
     run_dir: RunDir = None
     workers: Workers = None
@@ -154,26 +199,47 @@ class ExplainerOptions:
         typer.Option(help="What may change. Default: as the model and the data suggest."),
     ] = None
     budget: Annotated[int, typer.Option(min=100, help="The most queries that one explanation may use.")] = 10_000
-    fixed: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("fixed"))] = None
-    increasing: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("increasing"))] = None
-    decreasing: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("decreasing"))] = None
-    categorical: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("categorical"))] = None
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.")
+    fixed: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("fixed"), rich_help_panel=TABLES)] = (
+        None
+    )
+    increasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help=each("increasing"), rich_help_panel=TABLES)
     ] = None
-    class_names: Annotated[str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.")] = None
-    shape: Annotated[str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.")] = None
+    decreasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help=each("decreasing"), rich_help_panel=TABLES)
+    ] = None
+    categorical: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help=each("categorical"), rich_help_panel=TABLES)
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.", rich_help_panel=TABLES),
+    ] = None
+    class_names: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.", rich_help_panel=MODELS)
+    ] = None
+    shape: Annotated[
+        str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.", rich_help_panel=ARRAYS)
+    ] = None
     mean: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="The model takes (input - mean) / std: one number, or one per channel."),
+        typer.Option(
+            metavar="NUMBERS",
+            help="The model takes (input - mean) / std: one number, or one per channel.",
+            rich_help_panel=ARRAYS,
+        ),
     ] = None
-    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.")] = None
-    batch_rows: Annotated[int | None, typer.Option(help="Largest number of inputs in one call of the model.")] = None
+    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.", rich_help_panel=ARRAYS)] = None
+    batch_rows: Annotated[
+        int | None, typer.Option(help="Largest number of inputs in one call of the model.", rich_help_panel=MODELS)
+    ] = None
     remote_model: Annotated[
-        str | None, typer.Option(help="For a URL: the model's name in the Open Inference Protocol.")
+        str | None,
+        typer.Option(help="For a URL: the model's name in the Open Inference Protocol.", rich_help_panel=MODELS),
     ] = None
     token_env: Annotated[
-        str | None, typer.Option(help="For a URL: the environment variable that holds the bearer token.")
+        str | None,
+        typer.Option(help="For a URL: the environment variable that holds the bearer token.", rich_help_panel=MODELS),
     ] = None
 
 
@@ -205,7 +271,7 @@ def _takes(options: type[Any], **defaults: object) -> Callable[[Callable[..., No
 
         own = signature(command, eval_str=True).parameters.values()
         both = [*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own if one.name != "typed"), *shared]
-        run.__doc__ = command.__doc__
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
         run.__signature__ = Signature(both)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in both}  # typer reads both
         return run

@@ -16,7 +16,7 @@ from zomirror.features.image_axes import image_axes
 from zomirror.schema.parameter import REGIONS, TABLE, VECTOR, WORDS
 
 if TYPE_CHECKING:
-    from zomirror.schema import Explainer
+    from zomirror.schema.explainer import Explainer
 
 RULES = ("fixed", "increasing", "decreasing", "categorical")
 
@@ -62,7 +62,7 @@ class Offer:
 
     def explainer(self) -> Explainer:
         """The model with these features."""
-        from zomirror.schema import Explainer
+        from zomirror.schema.explainer import Explainer
 
         frames = [one.frame for one in self.inputs if one.frame is not None]
         rules = {name: getattr(self.typed, name) for name in RULES if getattr(self.typed, name)}

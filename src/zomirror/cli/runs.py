@@ -14,10 +14,7 @@ import typer
 
 from zomirror.cli.arguments import Json
 from zomirror.cli.show import say, say_json, table, warn
-from zomirror.engine.interrupt import stop_on_signal
 from zomirror.errors import ArgumentError, DataError, RunError
-from zomirror.runs.configuration import COMMAND
-from zomirror.runs.folder import check_path
 
 if TYPE_CHECKING:
     from zomirror.runs import RunInfo
@@ -32,6 +29,9 @@ def write_command(run_dir: Path | None, words: Sequence[str], *, members: int = 
     """Store the command, and the number of its runs, in its run directory, which is created if needed."""
     if run_dir is None:
         return
+    from zomirror.runs.configuration import COMMAND
+    from zomirror.runs.folder import check_path
+
     run_dir = check_path(run_dir)
     if (run_dir / COMMAND).exists():
         return  # the one that began the run; this one may yet be refused
@@ -61,6 +61,8 @@ def stoppable(run_dir: Path | None) -> Iterator[None]:
     if run_dir is None:
         yield
         return
+    from zomirror.engine.interrupt import stop_on_signal
+
     with stop_on_signal() as stop:
         yield
     if stop.requested is not None:
@@ -69,6 +71,8 @@ def stoppable(run_dir: Path | None) -> Iterator[None]:
 
 def words_of(run_dir: Path) -> list[str]:
     """The command that started the run, with this directory as its --run-dir."""
+    from zomirror.runs.configuration import COMMAND
+
     path = run_dir / COMMAND
     if not run_dir.is_dir():
         raise ArgumentError(f"expected a run directory, got {str(run_dir)!r}, which does not exist")

@@ -214,7 +214,7 @@ class SearchCommand:
 
     def _summary(self, one: Explanation) -> dict[str, Any]:
         """The numbers for a script; the arrays are in the file."""
-        from zomirror.schema import response
+        from zomirror.schema.response import response
 
         summary = {name: value for name, value in response(one).items() if name not in ("changes", "perturbed")}
         text, picture = self.saved.of(one)
@@ -231,7 +231,7 @@ class SearchCommand:
 
     def _table(self, given: Input, kind: str) -> dict[str, Any]:
         """The options for rows like this one; the file's rows are the reference."""
-        from zomirror.schema import features_of
+        from zomirror.schema.feature_space import features_of
 
         rules = {name: getattr(self.typed, name) or () for name in ("fixed", "increasing", "decreasing", "categorical")}
         found: dict[str, Any] = {"features": features_of("table", rules, frame=given.frame)}
@@ -256,7 +256,7 @@ class SearchCommand:
 
     def _parts(self, given: Input) -> dict[str, Any]:
         """The feature space of a text or a picture."""
-        from zomirror.schema import features_of
+        from zomirror.schema.feature_space import features_of
 
         if isinstance(given.x, str):
             return {"features": features_of("words", {})}

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from zomirror.cli.arguments import ExplainerOptions, takes_explainer_options
-from zomirror.cli.offer import Offer
 from zomirror.cli.show import say
 
 
@@ -22,6 +21,7 @@ def studio(
 
     for name in ("uvicorn", "starlette"):
         need(name, name, "studio")
+    from zomirror.cli.offer import Offer
     from zomirror.studio import run
     from zomirror.studio.material import Material
     from zomirror.studio.session import Session

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zomirror.checks import shown
 from zomirror.errors import ArgumentError, ArgumentTypeError
 
 VECTOR, TABLE, REGIONS, WORDS, WINDOWS = SPACES = ("vector", "table", "regions", "words", "windows")
@@ -147,7 +146,7 @@ def parsed(given: object, space: str) -> tuple[dict[str, Any], dict[str, Any]]:
     known = {one.name: one for one in of_space(space)}
     if unknown := [str(name) for name in given if name not in known]:
         raise ArgumentError(
-            f"expected parameters of {space} among {', '.join(known)}, got {shown(unknown[0], 60)}: leave it out"
+            f"expected parameters of {space} among {', '.join(known)}, got {_shown(unknown[0])}: leave it out"
         )
     options: dict[str, Any] = {}
     rules: dict[str, Any] = {}
@@ -161,12 +160,12 @@ def _checked(one: Parameter, value: Any) -> Any:
     """The value, if it has the type of the parameter."""
     types, said = _TYPES[one.kind]
     if not isinstance(value, types) or (isinstance(value, bool) and one.kind != "flag"):
-        raise ArgumentTypeError(f"expected {one.name} as {said}, got {shown(value, 60)}")
+        raise ArgumentTypeError(f"expected {one.name} as {said}, got {_shown(value)}")
     given: Any = value  # mypy narrows `value` to object
     if one.choices and value not in one.choices:
-        raise ArgumentError(f"expected {one.name} among {', '.join(one.choices)}, got {shown(value, 60)}")
+        raise ArgumentError(f"expected {one.name} among {', '.join(one.choices)}, got {_shown(value)}")
     if one.least is not None and not given >= one.least:
-        raise ArgumentError(f"expected {one.name} >= {one.least:g}, got {shown(value, 60)}")
+        raise ArgumentError(f"expected {one.name} >= {one.least:g}, got {_shown(value)}")
     if one.kind in ("names", "numbers"):
         _all(one, given, str if one.kind == "names" else (int, float))
     return given
@@ -175,4 +174,9 @@ def _checked(one: Parameter, value: Any) -> Any:
 def _all(one: Parameter, values: Iterable[Any], types: type | tuple[type, ...]) -> None:
     for value in values:
         if not isinstance(value, types) or isinstance(value, bool):
-            raise ArgumentTypeError(f"expected {one.name} as {_TYPES[one.kind][1]}, got {shown(value, 60)} in it")
+            raise ArgumentTypeError(f"expected {one.name} as {_TYPES[one.kind][1]}, got {_shown(value)} in it")
+
+
+def _shown(value: object) -> str:
+    """The beginning of a value; numpy, which zomirror.checks needs, is not imported for the help of a command."""
+    return repr(value)[:60]

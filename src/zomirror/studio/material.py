@@ -19,7 +19,7 @@ from zomirror.errors import ArgumentError
 from zomirror.features import Table
 from zomirror.features.frames import row_values
 from zomirror.features.image_axes import image_axes
-from zomirror.schema import Explainer
+from zomirror.schema.explainer import Explainer
 from zomirror.schema.feature_space import like
 from zomirror.schema.picture_file import read_picture
 

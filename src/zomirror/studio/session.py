@@ -19,7 +19,8 @@ from zomirror.errors import ArgumentError, OracleError, ZomirrorError
 from zomirror.features.value_words import shown_both
 from zomirror.report.page import render
 from zomirror.report.panels import panels
-from zomirror.schema import Explainer, response
+from zomirror.schema.explainer import Explainer
+from zomirror.schema.response import response
 from zomirror.studio.material import Material, png_of
 
 COMPARED = 4
