@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zomirror.cli.arguments import ExplainerOptions, numbers, shape_of
+from zomirror.cli.arguments import ExplainerOptions, SpaceChoice, numbers, shape_of
 from zomirror.cli.inputs import Input, TableOptions, read_inputs
-from zomirror.cli.model import LoadedModel, load_model
+from zomirror.cli.model import LoadedModel, load_model, public
 from zomirror.errors import ArgumentError
 from zomirror.features.default import LARGE
 from zomirror.features.image_axes import image_axes
@@ -31,9 +31,9 @@ class Offer:
     space: str
 
     @classmethod
-    def of(cls, typed: ExplainerOptions, *, classifier: Any = None) -> Offer:
-        """Load the model (or take `classifier` for it) and read the data."""
-        model = load_model(typed, typed.model) if classifier is None else LoadedModel(typed.model, classifier)
+    def of(cls, typed: ExplainerOptions) -> Offer:
+        """Load the model and read the data."""
+        model = _model_of(typed)
         data = typed.data or (["digits:all"] if typed.model == "lenet" and typed.features is None else [])
         table = TableOptions(tuple(typed.drop or ()), tuple(typed.categorical or ()), framed=True)
         inputs = read_inputs(data, shape=shape_of(typed.shape) or model.shape, table=table)
@@ -79,3 +79,20 @@ class Offer:
             most=self.typed.budget,
             defaults=rules,
         )
+
+
+def _model_of(typed: ExplainerOptions) -> LoadedModel:
+    """The model; at a URL, one that takes rows of a table or texts is asked with these, any other with arrays."""
+    rows = typed.features in (SpaceChoice.TABLE, SpaceChoice.WORDS) or any(
+        text.lower().partition(":")[0].endswith((".csv", ".txt")) for text in typed.data or ()
+    )
+    if not rows or not typed.model.lower().startswith(("http://", "https://")):
+        return load_model(typed, typed.model)
+    if typed.remote_model:
+        raise ArgumentError(
+            "expected no --remote-model for rows of a table and texts, which are sent as "
+            '{"instances": [...]}: give the whole URL'
+        )
+    from zomirror.schema.remote_rows import RemoteRows
+
+    return LoadedModel(public(typed.model), RemoteRows.of(typed.model, token_env=typed.token_env))
