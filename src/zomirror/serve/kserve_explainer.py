@@ -53,9 +53,9 @@ def run(
     """Serve until Ctrl-C or SIGTERM; `tell` is given the address once the port is taken."""
     import uvicorn
 
-    logging.getLogger("kserve").setLevel(logging.ERROR)
     service.told = _counted()
     server = ModelServer(http_port=port, enable_grpc=False, enable_docs_url=False, enable_latency_logging=False)
+    logging.getLogger("kserve").setLevel(logging.ERROR)  # after the server has set it
     server.register_model(KserveExplainer(name, service))
     rest = RESTServer(FASTAPI_APP_IMPORT_STRING, server.dataplane, server.model_repository_extension, port)
     rest.create_application()
@@ -68,7 +68,7 @@ def run(
         shown = f"[{host}]" if ":" in host else host
         tell(f"http://{shown}:{port}/v1/models/{name}:explain")
         config = uvicorn.Config(
-            guard, ws="none", log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=10
+            guard, ws="none", log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=5
         )
         uvicorn.Server(config).run([listening])
     service.close()

@@ -43,7 +43,7 @@ def configuration(application: Application) -> Any:
     return uvicorn.Config(
         application,
         ws="none",
-        log_level="warning",
+        log_level="error",
         access_log=False,
         timeout_graceful_shutdown=1,
         lifespan="off",
