@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -24,7 +25,7 @@ def address() -> Iterator[str]:
         yield url
 
 
-def ask(url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> tuple[int, str]:
+def ask(url: str, method: str = "GET", body: bytes | None = None, **headers: Any) -> tuple[int, str]:
     answer = urllib3.request(method, url, body=body, headers=headers, retries=False, timeout=20)
     return answer.status, answer.data.decode()
 
@@ -68,8 +69,11 @@ def test_another_origin_is_refused_even_with_the_token(path: str, origin: str, a
 
 
 def test_another_site_that_loads_a_part_is_refused(address: str) -> None:
-    assert ask(address + "studio.js", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"})[0] == 403
-    assert ask(address, **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0] == 200
+    assert (
+        ask(address + "studio.js", "GET", None, **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"})[0]
+        == 403
+    )
+    assert ask(address, "GET", None, **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0] == 200
 
 
 def test_a_form_cannot_post(address: str) -> None:
@@ -103,4 +107,4 @@ def test_a_web_socket_is_refused(address: str) -> None:
         "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
     }
     for origin in ({"Origin": "http://evil.example"}, {}):
-        assert ask(address + "progress/1", **(upgrade | origin))[0] in (400, 403, 404)
+        assert ask(address + "progress/1", "GET", None, **(upgrade | origin))[0] in (400, 403, 404)

@@ -88,7 +88,7 @@ if __name__ == "__main__":
     model, port, counts = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     # KServe would bind every address of the machine.
     config = uvicorn.Config
-    uvicorn.Config = lambda *args, **options: config(*args, **(options | {"host": "127.0.0.1"}))
+    vars(uvicorn)["Config"] = lambda *args, **options: config(*args, **(options | {"host": "127.0.0.1"}))
     ModelServer(http_port=port, enable_grpc=False).start(
         [Served(model, counts), *(rows_of(counts) if "rows" in sys.argv else [])]
     )

@@ -12,7 +12,7 @@ from typing import Any
 from zomirror.checks import positive, positive_integer, shown
 from zomirror.contrast import Explanation
 from zomirror.contrast.candidate import Glimpse
-from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError, ZomirrorError
+from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
 from zomirror.schema.explainer import Explainer
 from zomirror.schema.response import response
 
@@ -114,8 +114,6 @@ class Service:
                 raise RefusalError(400, str(error), found or None) from None
             except OracleError as error:
                 raise RefusalError(503, f"the model failed: {error}", found + self._partial(error)) from None
-            except ZomirrorError as error:
-                raise RefusalError(500, str(error), found) from None
             self._count(answers)
             found.append(_document(answers))
         return {"explanations": found}
