@@ -30,7 +30,9 @@ __all__ = ["here"]
 # --- help ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["explain", "attack", "minimize", "report", "train", "reproduce", "bench"])
+@pytest.mark.parametrize(
+    "command", ["explain", "attack", "minimize", "report", "train", "reproduce", "bench", "serve", "studio"]
+)
 def test_help_begins_with_examples_and_shows_flags_as_flags(command: str, here: Path) -> None:
     said = call(command, "--help").stdout
     assert said.index(f"zomirror {command}", said.index("Usage") + 20) < said.index("Options")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zomirror.features.protocol import Change, Place
 from zomirror.numerics.arrays import Array, Values, row_sums
 from zomirror.problem import ElasticNet
 
@@ -72,3 +74,16 @@ class Glimpse:
     """F at the best valid point so far; NaN while there is none."""
     nfev: int
     nnz: int
+    place: Place | None = field(default=None, repr=False)
+    w: Array | None = field(default=None, repr=False)
+    """The variable at the best valid point so far; None while there is none."""
+
+    @property
+    def perturbed(self) -> Any:
+        """What the model saw at the best valid point so far, in the type of x0; None while there is none."""
+        return None if self.place is None or self.w is None else self.place.perturbed(self.w)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What changes (PN) or is present (PP) there; empty for a vector, whose arrays say it."""
+        return () if self.place is None or self.w is None else self.place.changes(self.w)
