@@ -14,6 +14,7 @@ import numpy as np
 from zomirror.checks import choice, integer, nonnegative, positive_integer, reading, shown
 from zomirror.contrast.loss import LOSSES
 from zomirror.contrast.plausible import as_plausible
+from zomirror.contrast.prior import as_prior
 from zomirror.engine.durable import stable_repr
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.features.protocol import Features
@@ -70,6 +71,8 @@ class Options:
     plausible: Any = None
     """True, rows or a function; afterwards a NearRows, a BatchCost or None."""
     plausibility: float = 1.0
+    prior: Any = None
+    """Slopes, a function or a model; afterwards a Prior or None."""
     features: Features = field(default_factory=Vector)
     class_names: Any = None
 
@@ -104,6 +107,9 @@ class Options:
             raise ArgumentTypeError(
                 f"expected features to be zm.Vector(...) or another space, got {shown(self.features)}"
             )
+        put(self, "prior", as_prior(self.prior))
+        if self.prior is not None and not isinstance(self.features, Vector):
+            raise ArgumentError(f"expected prior with features of an array, got {type(self.features).__name__}")
         self._set_table_options()
 
     def _set_table_options(self) -> None:
@@ -168,6 +174,7 @@ class Options:
                 "method": "recommended" if self.method is None else stable_repr("method", self.method),
             }
         )
+        record |= {} if self.prior is None else {"prior": self.prior.record()}
         return record | self.features.record()
 
     def _table_record(self) -> dict[str, Any]:

@@ -157,7 +157,8 @@ def _rates(places: Places, centred: Vector) -> Vector:
             mine = mine[np.argsort(places.tau[mine, j], kind="stable")]
             tau, value = np.insert(places.tau[mine, j], 0, 0.0), np.insert(centred[mine], 0, 0.0)
             gap = np.diff(tau)
-            sums[j] += float((np.diff(value)[gap > 0] ** 2).sum())
+            with np.errstate(invalid="ignore"):  # of infinite margins
+                sums[j] += float((np.diff(value)[gap > 0] ** 2).sum())
             lengths[j] += tau[-1]
     mean = sums.sum() / max(1e-9, lengths.sum())
     rates = (sums + SHRINK * mean) / (lengths + SHRINK)
