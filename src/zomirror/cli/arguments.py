@@ -73,7 +73,7 @@ class SearchOptions:
     ] = None
     budget: Annotated[
         int | None,
-        typer.Option(help="Queries that each search may use. Default 10,000; for regions and words 300."),
+        typer.Option(help="Queries that each search may use. Default 2,000 for arrays, 10,000 for tables and attacks, 300 for regions and words."),
     ] = None
     max_sent: MaxSent = None
     bounds: Annotated[
