@@ -100,8 +100,8 @@ def explain(
     bounds : pair, optional
         The least and the largest value of each feature; (0, 1) by default.
     budget : int
-        The largest number of model queries, including the one that finds the class; by default 10,000, or 300 for
-        the parts of an image, a text or a series.
+        The largest number of model queries, including the one that finds the class; by default 2,000 for
+        an array, 10,000 for a Table, and 300 for the parts of an image, a text or a series. attack(): 10,000.
     rng : int, Generator or None
         The seed; the explanation names the one that was used. None: the seed of the run in `run_dir`, or a new one.
     fewest : bool

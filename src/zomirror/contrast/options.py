@@ -23,8 +23,8 @@ from zomirror.features.vector import KINDS, Vector, as_names
 from zomirror.methods.descent import Method
 from zomirror.problem import ElasticNet
 
-BUDGET = 10_000
-"""The default budget, where the features have none of their own."""
+BUDGET, ARRAY_BUDGET = 10_000, 2_000
+"""The default budgets: of attacks and tables, and of explanations of arrays."""
 L2 = 0.15
 """The default l2, except for a Table."""
 SMALLEST_BUDGET = 100
@@ -58,7 +58,7 @@ class Options:
     """None: 0.15; 0 for a Table, whose distance is a sum over the columns."""
     kappa: float | None = None
     """None: a small margin that depends on the feature space, so that answers do not hang on a tie."""
-    budget: int = BUDGET
+    budget: int = ARRAY_BUDGET
     loss: str = "hinge"
     method: Method | None = None
     """None: the recommended method, which is told the margins and applies the loss itself."""
@@ -137,7 +137,7 @@ class Options:
             )
         rest = {name: value for name, value in given.items() if name not in VECTOR and name != "features"}
         if rest.get("budget") is None:
-            rest["budget"] = getattr(features, "default_budget", BUDGET)
+            rest["budget"] = budget_of(task, features)
         return cls(task=task, features=features, **rest)
 
     def named(self, known: tuple[str, ...] | None) -> Options:
@@ -185,6 +185,12 @@ class Options:
         if self.plausible is not None:
             found |= {"plausible": self.plausible.record(), "plausibility": self.plausibility}
         return found
+
+
+def budget_of(task: str, features: Any) -> int:
+    """The default budget of a task on a feature space."""
+    arrays = task == "explain" and isinstance(features, Vector)
+    return int(getattr(features, "default_budget", ARRAY_BUDGET if arrays else BUDGET))
 
 
 TABLE_ONLY: dict[str, Any] = {"fewest": False, "answers": 1, "plausible": None}
