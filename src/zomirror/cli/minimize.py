@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from zomirror.result import Intermediate, Result
 
 
-PRESETS = {name: getattr(methods, name) for name in methods.__all__ if name == "recommended" or name.startswith("zo_")}
+PRESETS = {name: getattr(methods, name) for name in methods.__all__ if name == "recommended" or name.startswith("zo")}
 LARGEST_DIM = 10**8
 """A run holds about ten vectors: 8 GB at this many dimensions."""
 
@@ -73,7 +73,7 @@ def minimize(
         typer.Option(metavar="NAME", help=f"One of {', '.join(PRESETS)}.", autocompletion=lambda: list(PRESETS)),
     ] = "recommended",
     eta: Annotated[
-        float | None, typer.Option(help="Inverse step size of zo_expmd and zo_psgd: larger means shorter steps.")
+        float | None, typer.Option(help="Inverse step size, for the methods that take one: larger means shorter steps.")
     ] = None,
     batch_size: Annotated[
         int | None, typer.Option(help="Queries per gradient estimate, for the methods that take it.")
