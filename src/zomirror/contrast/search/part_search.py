@@ -188,6 +188,7 @@ class Presence:
             margins = yield Request(query, self.progress.kept_margins, self.place.inputs_over)
             self.progress.used += len(points)
             self.known |= {key: float(margin) for (key, _), margin in zip(some, margins, strict=True)}
+            self.progress.shown(self.progress.chosen)
         return np.array([self.known[key] for key in keys])
 
 
@@ -265,7 +266,8 @@ def prune(presence: Presence, found: Mask, *, exact: bool = False) -> Stage:
             if not some:
                 break
             margins = yield from presence.rank([found, *(without(found, [pieces[i]]) for i in some)])
-            rises = margins[1:] - margins[0]
+            with np.errstate(invalid="ignore"):  # of infinite scores
+                rises = margins[1:] - margins[0]
             for i, rise in zip(some, rises, strict=True):
                 harm[pieces[i]] = rise / pieces[i].size
             order = [int(j) for j in np.argsort(rises, kind="stable") if presence.is_valid(margins[1 + j])]
