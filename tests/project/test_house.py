@@ -79,7 +79,9 @@ def test_import_is_light() -> None:
         "onnxruntime",
         "rich",
         "sklearn",
+        "starlette",
         "torch",
+        "uvicorn",
     )
     code = f"import sys, zomirror; print(*sorted(set({(*heavy, 'typer', 'urllib3')!r}) & set(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
@@ -143,9 +145,10 @@ def test_locks_agree_with_each_other() -> None:
             [
                 *PYPROJECT["project"]["dependencies"],
                 *PYPROJECT["build-system"]["requires"],
-                *[r for extra in ("dev", "docs", "sklearn", "dask", "torch") for r in EXTRAS[extra]],
+                *[r for extra in ("dev", "docs", "sklearn", "dask", "studio", "torch") for r in EXTRAS[extra]],
             ],
         ),
+        ("kserve.txt", EXTRAS["serve"]),
     ],
 )
 def test_lock_satisfies_pyproject(lock: str, wanted: list[str]) -> None:

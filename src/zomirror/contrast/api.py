@@ -138,7 +138,8 @@ def explain(
     feature_names, class_names : sequence of str, optional
         Names used by the explanation; by default the names of the classes that the model knows (`classes_`).
     callback : function, optional
-        Called with a Glimpse (x, fun, best, nfev, nnz) after each batch; ends the search by raising StopIteration.
+        Called after each batch with a Glimpse (x, fun, best, nfev, nnz, and of the best answer so far perturbed and
+        changes); ends the search by raising StopIteration.
     max_sent : int, optional
         The largest number of queries ever sent, including retries and those of killed processes; by default the
         budget.
