@@ -98,7 +98,10 @@ class SearchOptions:
         ),
     ] = None
     l1: L1
-    l2: L2
+    l2: Annotated[
+        float | None,
+        typer.Option(help="Weight of |x|_2^2 / 2: larger means smaller entries. Default 0.15; 0 for rows of a table."),
+    ]
     kappa: Annotated[
         float | None,
         typer.Option(

@@ -31,7 +31,7 @@ class LossChoice(StrEnum):
     SOFTPLUS = "softplus"
 
 
-@takes_search_options(l1=0.1, l2=0.15, out=Path("explanations"))
+@takes_search_options(l1=0.1, l2=None, out=Path("explanations"))
 def explain(
     context: typer.Context,
     typed: SearchOptions,

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zomirror.features.protocol import Change, Place
-from zomirror.numerics.arrays import Array
+from zomirror.numerics.arrays import Array, Values, row_sums
 from zomirror.problem import ElasticNet
 
 
@@ -49,6 +50,16 @@ class Goal:
         penalty = self.penalty(sizes) + (0.0 if self.further is None else self.further(w))
         count = int(np.count_nonzero(sizes)) if self.fewest else 0
         return Candidate(w, margin, max(margin, -self.kappa) + penalty, margin < -self.floor, count)
+
+    def judge(self, points: Array, margins: Values) -> tuple[Values, NDArray[np.bool_]]:
+        """F at each row of the points, whose changes are penalised as they are, and whether it is valid."""
+        sizes, squares = row_sums(points).T
+        h = self.penalty
+        fun = np.maximum(margins, -self.kappa)
+        fun += (h.l1 * sizes if h.l1 else 0.0) + (0.5 * h.l2 * squares if h.l2 else 0.0)
+        if self.further is not None:
+            fun += [self.further(w) for w in points]
+        return fun, margins < -self.floor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
