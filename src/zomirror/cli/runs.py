@@ -62,14 +62,14 @@ def stoppable(run_dir: Path | None) -> Iterator[None]:
 
     Without a run directory it is Ctrl-C alone, which is raised after the batch.
     """
+    from zomirror.engine.interrupt import stop_on_signal
+
     if run_dir is None:
         with stop_on_signal((signal.SIGINT,)) as stop:
             yield
         if stop.requested is not None:
             raise KeyboardInterrupt
         return
-    from zomirror.engine.interrupt import stop_on_signal
-
     with stop_on_signal() as stop:
         yield
     if stop.requested is not None:

@@ -63,8 +63,8 @@ def convolve(rows: Values, taps: Values, length: int, after: int) -> Values:
         kernels.compiled.convolve(out, rows, taps, length, after)
         return out
     blocks = rows.reshape(-1, length * after)
-    out: Values = blocks * taps[0]
+    total: Values = blocks * taps[0]
     for lag in range(1, min(taps.size, length)):
-        out[:, lag * after :] += taps[lag] * blocks[:, : -lag * after]
-        out[:, : -lag * after] += taps[lag] * blocks[:, lag * after :]
-    return out.reshape(rows.shape)
+        total[:, lag * after :] += taps[lag] * blocks[:, : -lag * after]
+        total[:, : -lag * after] += taps[lag] * blocks[:, lag * after :]
+    return total.reshape(rows.shape)
