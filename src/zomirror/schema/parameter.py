@@ -53,7 +53,7 @@ PARAMETERS = (
         "budget", "integer", "Queries that each search may use. Default 10,000; for regions and words 300.", least=100
     ),
     Parameter("l1", "number", "Weight of |x|_1: larger means sparser.", 0.1, 0),
-    Parameter("l2", "number", "Weight of |x|_2^2 / 2: larger means smaller entries.", 0.15, 0),
+    Parameter("l2", "number", "Weight of |x|_2^2 / 2: larger means smaller entries.", least=0),
     Parameter(
         "kappa",
         "number",
