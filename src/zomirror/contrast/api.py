@@ -147,7 +147,8 @@ def explain(
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal, when the search takes longer than a second.
     callback : function, optional
-        Called with a Glimpse (x, fun, best, nfev, nnz) after each batch; ends the search by raising StopIteration.
+        Called after each batch with a Glimpse (x, fun, best, nfev, nnz, and of the best answer so far perturbed and
+        changes); ends the search by raising StopIteration.
     max_sent : int, optional
         The largest number of queries ever sent, including retries and those of killed processes; by default the
         budget.
