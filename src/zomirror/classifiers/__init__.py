@@ -41,6 +41,7 @@ __all__ = [
     "command_classifier",
     "command_function",
     "http_classifier",
+    "is_model",
     "onnx_classifier",
     "radius_hint",
 ]
@@ -65,6 +66,13 @@ def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
     """
     with reading("model", model):
         return _adapted(model, batch_rows)
+
+
+def is_model(given: Any) -> bool:
+    """Whether it can only be a model: an adapter, a path, a torch module, an estimator or a booster; no function."""
+    return (
+        isinstance(given, (*_ADAPTERS, str, Path)) or is_torch_module(given) or is_booster(given) or is_estimator(given)
+    )
 
 
 def _adapted(model: Any, batch_rows: int | None) -> Classifier:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, train
+from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, serve, studio, train
 from zomirror.cli.show import warn
 from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
 from zomirror.version import __version__
@@ -144,6 +144,14 @@ _COMMANDS: dict[Callable[..., None], str] = {
         zomirror minimize simulator:loss --x0 start.npy --run-dir runs/first""",
     report.report: """
         zomirror report explanations""",
+    serve.serve: """
+        zomirror serve net.onnx --name digits
+        zomirror serve predictor loans.csv --predictor-host loans-predictor --name loans
+        zomirror serve http://127.0.0.1:8081/v1/models/reviews:predict --features words""",
+    studio.studio: """
+        zomirror studio lenet
+        zomirror studio bank:model loans.csv --fixed age
+        zomirror studio net.onnx photo.jpg other.jpg""",
     train.train: """
         zomirror train lenet""",
     reproduce.reproduce: """

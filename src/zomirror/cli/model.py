@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from zomirror.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from zomirror.cli.arguments import SearchOptions
+    from zomirror.cli.arguments import ExplainerOptions, SearchOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class LoadedModel:
     std: tuple[float, ...] | None = None
 
 
-def load_model(typed: SearchOptions, name: str) -> LoadedModel:
+def load_model(typed: SearchOptions | ExplainerOptions, name: str) -> LoadedModel:
     """Load the model of this name with the options --batch-rows, --remote-model and --token-env."""
     rows, file = typed.batch_rows, name.lower().endswith(".onnx")
     if file and not Path(name).is_file():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import shlex
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -57,12 +58,18 @@ class StoppedRun(BaseException):
 
 @contextmanager
 def stoppable(run_dir: Path | None) -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM stop a durable run after the current batch; then raise StoppedRun."""
-    if run_dir is None:
-        yield
-        return
+    """Let the first Ctrl-C or SIGTERM stop a durable run after the current batch; then raise StoppedRun.
+
+    Without a run directory it is Ctrl-C alone, which is raised after the batch.
+    """
     from zomirror.engine.interrupt import stop_on_signal
 
+    if run_dir is None:
+        with stop_on_signal((signal.SIGINT,)) as stop:
+            yield
+        if stop.requested is not None:
+            raise KeyboardInterrupt
+        return
     with stop_on_signal() as stop:
         yield
     if stop.requested is not None:
@@ -157,7 +164,8 @@ def _tell(info: RunInfo) -> None:
         f"{info.path}: {info.kind}, {info.state}" + (f", {info.progress:.0%} done" if info.progress is not None else "")
     )
     say(f"queries: {info.used:,} used, {info.sent:,} sent, {info.lost:,} lost, in {info.sessions} sessions")
-    say(f"created {info.created} by zomirror {info.version}")
+    if info.created:
+        say(f"created {info.created} by zomirror {info.version}")
     if info.owner:
         say(f"owner: {info.owner}")
     for text in info.damage:

@@ -77,7 +77,10 @@ def _message(ended: Found, options: Options, kappa: float) -> str:
     if ended.status in _FAULTS:
         return ended.note
     if ended.status in (Status.INTERRUPTED, Status.MAX_SENT):
-        return f"{ended.note or ended.status.value}; nothing valid has been found yet"
+        said = (
+            f"{ended.status.value}; {ended.note}" if ended.status is Status.INTERRUPTED and ended.note else ended.note
+        )
+        return f"{said or ended.status.value}; nothing valid has been found yet"
     tries = ["a larger budget", "smaller l1 and l2", "another seed"]
     if options.kind == "PN":
         tries += [] if options.features.signed else ["signed=True"]

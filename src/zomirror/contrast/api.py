@@ -23,7 +23,8 @@ from zomirror.engine.retry import Retry, attempts_of
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError, RunError
 from zomirror.features.default import default_features
 from zomirror.features.frames import is_frame, rows_of
-from zomirror.features.protocol import Features
+from zomirror.features.protocol import Features, Place
+from zomirror.features.vector import VectorPlace
 from zomirror.methods.descent import Method
 from zomirror.parallel import Workers
 from zomirror.runs.folder import check_name, check_path
@@ -44,7 +45,7 @@ def explain(
     kind: str = "PN",
     features: Features | None = None,
     l1: float = 0.1,
-    l2: float = 0.15,
+    l2: float | None = None,
     kappa: float | None = None,
     bounds: object = UNSET,
     budget: int | None = None,
@@ -55,6 +56,7 @@ def explain(
     plausibility: float = 1.0,
     loss: str = "hinge",
     method: Method | None = None,
+    prior: object = None,
     label: int | str | None = None,
     target: int | str | None = None,
     baseline: object = UNSET,
@@ -66,6 +68,7 @@ def explain(
     search: int = 0,
     feature_names: object = UNSET,
     class_names: object = None,
+    progress: bool | None = None,
     callback: Callback | None = None,
     max_sent: int | None = None,
     on_error: str | Retry = "raise",
@@ -91,7 +94,7 @@ def explain(
         form of Vector.
     l1, l2 : float
         Weights of |x|_1 and |x|_2^2 / 2, x in units of each feature's range: a larger l1 changes fewer features, a
-        larger l2 changes them less.
+        larger l2 changes them less. By default l2 is 0.15, and 0 for a Table.
     kappa : float, optional
         The margin by which the wanted class should win, in units of the scores. By default, for arrays one that
         survives rounding to 8 bits and a noise of 0.001 of each feature's range, and for a Table 1 % of the margin of
@@ -99,8 +102,8 @@ def explain(
     bounds : pair, optional
         The least and the largest value of each feature; (0, 1) by default.
     budget : int
-        The largest number of model queries, including the one that finds the class; by default 10,000, or 300 for
-        the parts of an image, a text or a series.
+        The largest number of model queries, including the one that finds the class; by default 2,000 for
+        an array, 10,000 for a Table, and 300 for the parts of an image, a text or a series. attack(): 10,000.
     rng : int, Generator or None
         The seed; the explanation names the one that was used. None: the seed of the run in `run_dir`, or a new one.
     fewest : bool
@@ -108,7 +111,7 @@ def explain(
         sizes of the changes decide.
     answers : int
         For a Table: return a list of up to this many explanations that differ in the columns they change, best first,
-        within one budget. None of them contains the columns of a better one.
+        within one budget. One that contains the columns of a better one changes one of these by at most half as much.
     plausible : True, rows or function, optional
         For a PN of a Table: add l1 * plausibility * cost to the objective. The cost is the distance to the nearest row
         to which the model gives the new class, among the reference rows (True) or the given ones; or what a function of
@@ -121,6 +124,10 @@ def explain(
         The loss of the margin that is minimised.
     method : optional
         The method of the descent, from zm.methods; by default the recommended one.
+    prior : array, function or model, optional
+        A guess of the slopes of the scores, for arrays: slopes (classes, *shape), a function from an input to slopes,
+        or a surrogate of the model (a torch module, a fitted estimator, the path of an .onnx file), which costs no
+        queries. It is trusted as far as the first queries bear it out.
     label : int or str, optional
         Explain this class instead of the predicted one: its place in the scores, or its name.
     target : int or str, optional
@@ -139,8 +146,11 @@ def explain(
         Try this many strengths of the penalty within the budget and return the sparsest valid explanation.
     feature_names, class_names : sequence of str, optional
         Names used by the explanation; by default the names of the classes that the model knows (`classes_`).
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal, when the search takes longer than a second.
     callback : function, optional
-        Called with a Glimpse (x, fun, best, nfev, nnz) after each batch; ends the search by raising StopIteration.
+        Called after each batch with a Glimpse (x, fun, best, nfev, nnz, and of the best answer so far perturbed and
+        changes); ends the search by raising StopIteration.
     max_sent : int, optional
         The largest number of queries ever sent, including retries and those of killed processes; by default the
         budget.
@@ -159,7 +169,7 @@ def explain(
         the point with the least margin. The search ends early when it stalls. With answers > 1, a list of them.
     """
     given = {name: value for name, value in locals().items() if name in KNOWN["explain"] and value is not UNSET}
-    found = _find_one("explain", model, x0, given, rng, callback, max_sent, on_error, run_dir)
+    found = _find_one("explain", model, x0, given, rng, progress, callback, max_sent, on_error, run_dir)
     return found if answers == 1 else _listed(found)
 
 
@@ -177,6 +187,7 @@ def attack(
     budget: int | None = None,
     rng: object = 0,
     method: Method | None = None,
+    prior: object = None,
     label: int | str | None = None,
     target: int | str | None = None,
     fixed: object = UNSET,
@@ -185,6 +196,7 @@ def attack(
     std: object = UNSET,
     feature_names: object = UNSET,
     class_names: object = None,
+    progress: bool | None = None,
     callback: Callback | None = None,
     max_sent: int | None = None,
     on_error: str | Retry = "raise",
@@ -218,9 +230,9 @@ def attack(
         The margin by which the other class must win, in units of the scores; by default as for explain().
     target : int or str, optional
         The class to reach; by default any other one.
-    bounds, budget, rng, method, label, fixed, scale, mean, std
+    bounds, budget, rng, method, prior, label, fixed, scale, mean, std
         As for explain().
-    feature_names, class_names, callback, max_sent, on_error, run_dir
+    feature_names, class_names, progress, callback, max_sent, on_error, run_dir
         As for explain().
 
     Returns
@@ -229,7 +241,7 @@ def attack(
         `valid` says whether another class wins at `perturbed`, by more than kappa.
     """
     given = {name: value for name, value in locals().items() if name in KNOWN["attack"] and value is not UNSET}
-    return _find_one("attack", model, x0, given, rng, callback, max_sent, on_error, run_dir)
+    return _find_one("attack", model, x0, given, rng, progress, callback, max_sent, on_error, run_dir)
 
 
 def explain_many(
@@ -339,6 +351,7 @@ def _find_one(
     x0: object,
     given: dict[str, Any],
     rng: object,
+    progress: object,
     callback: Callback | None,
     max_sent: int | None,
     on_error: str | Retry,
@@ -353,7 +366,17 @@ def _find_one(
     where = None if run_dir is None else check_path(run_dir)
     classifier = _classifier(options, model)
     options = options.named(getattr(classifier, "class_names", None))
-    found = InputCase(informed(place, classifier), options, seed, classifier, attempts, cap, where)(callback)
+    _check_prior(options, place)
+    case = InputCase(informed(place, classifier), options, seed, classifier, attempts, cap, where)
+    with meter(DOING[task], options.budget, show=None if progress is None else flag("progress", progress)) as told:
+
+        def watched(glimpse: Glimpse) -> None:
+            told.update(glimpse.nfev, glimpse.fun, glimpse.best)
+            if callback is not None:
+                with told.hidden():
+                    callback(glimpse)
+
+        found = case(callback if told.live is told.later is None else watched)
     if isinstance(found, Failed):
         raise found.error
     return found
@@ -395,6 +418,8 @@ def _find_many(
     classifier, attempts = _classifier(options, model), attempts_of(on_error)
     options = options.named(getattr(classifier, "class_names", None))
     places = [informed(place, classifier) for place in places]
+    for place in places[:1]:
+        _check_prior(options, place)
     plan = None if workers is None else Workers.of(workers)
     folder = None if run_dir is None else check_path(run_dir)
     titles = (
@@ -439,6 +464,11 @@ def _find_many(
     if len(failures) == len(outcomes) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
         raise failures[0].error  # an argument that is wrong for every input, so no result is lost
     return [one.result if isinstance(one, Failed) else one for one in outcomes]
+
+
+def _check_prior(options: Options, place: Place) -> None:
+    if options.prior is not None and isinstance(place, VectorPlace):
+        options.prior.check(place)
 
 
 def _classifier(options: Options, model: Any) -> Classifier:

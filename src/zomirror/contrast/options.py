@@ -14,6 +14,7 @@ import numpy as np
 from zomirror.checks import choice, integer, nonnegative, positive_integer, reading, shown
 from zomirror.contrast.loss import LOSSES
 from zomirror.contrast.plausible import as_plausible
+from zomirror.contrast.prior import as_prior
 from zomirror.engine.durable import stable_repr
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.features.protocol import Features
@@ -22,8 +23,10 @@ from zomirror.features.vector import KINDS, Vector, as_names
 from zomirror.methods.descent import Method
 from zomirror.problem import ElasticNet
 
-BUDGET = 10_000
-"""The default budget, where the features have none of their own."""
+BUDGET, ARRAY_BUDGET = 10_000, 2_000
+"""The default budgets: of attacks and tables, and of explanations of arrays."""
+L2 = 0.15
+"""The default l2, except for a Table."""
 SMALLEST_BUDGET = 100
 """A smaller budget is refused: too few queries for any stage of the search."""
 LARGEST_BUDGET = 1 << 53
@@ -57,10 +60,11 @@ class Options:
     task: str = "explain"
     kind: str = "PN"
     l1: float = 0.1
-    l2: float = 0.15
+    l2: Any = None
+    """None: 0.15; 0 for a Table, whose distance is a sum over the columns."""
     kappa: float | None = None
     """None: a small margin that depends on the feature space, so that answers do not hang on a tie."""
-    budget: int = BUDGET
+    budget: int = ARRAY_BUDGET
     loss: str = "hinge"
     method: Method | None = None
     """None: the recommended method, which is told the margins and applies the loss itself."""
@@ -75,6 +79,8 @@ class Options:
     plausible: Any = None
     """True, rows or a function; afterwards a NearRows, a BatchCost or None."""
     plausibility: float = 1.0
+    prior: Any = None
+    """Slopes, a function or a model; afterwards a Prior or None."""
     features: Features = field(default_factory=Vector)
     class_names: Any = None
 
@@ -82,6 +88,8 @@ class Options:
         put = object.__setattr__
         put(self, "class_names", as_names("class_names", self.class_names))
         put(self, "kind", choice("kind", self.kind, KINDS))
+        if self.l2 is None:
+            put(self, "l2", 0.0 if isinstance(self.features, Table) else L2)
         put(self, "loss", choice("loss", self.loss, tuple(LOSSES)))
         for name in ("l1", "l2", "kappa", "plausibility"):
             if name != "kappa" or self.kappa is not None:
@@ -107,6 +115,9 @@ class Options:
             raise ArgumentTypeError(
                 f"expected features to be zm.Vector(...) or another space, got {shown(self.features)}"
             )
+        put(self, "prior", as_prior(self.prior))
+        if self.prior is not None and not isinstance(self.features, Vector):
+            raise ArgumentError(f"expected prior with features of an array, got {type(self.features).__name__}")
         self._set_table_options()
         self._set_attack_options()
 
@@ -153,7 +164,7 @@ class Options:
             )
         rest = {name: value for name, value in given.items() if name not in VECTOR and name != "features"}
         if rest.get("budget") is None:
-            rest["budget"] = getattr(features, "default_budget", BUDGET)
+            rest["budget"] = budget_of(task, features)
         return cls(task=task, features=features, **rest)
 
     def named(self, known: tuple[str, ...] | None) -> Options:
@@ -191,6 +202,7 @@ class Options:
                 "method": "recommended" if self.method is None else stable_repr("method", self.method),
             }
         )
+        record |= {} if self.prior is None else {"prior": self.prior.record()}
         return record | self.features.record()
 
     def _table_record(self) -> dict[str, Any]:
@@ -201,6 +213,12 @@ class Options:
         if self.plausible is not None:
             found |= {"plausible": self.plausible.record(), "plausibility": self.plausibility}
         return found
+
+
+def budget_of(task: str, features: Any) -> int:
+    """The default budget of a task on a feature space."""
+    arrays = task == "explain" and isinstance(features, Vector)
+    return int(getattr(features, "default_budget", ARRAY_BUDGET if arrays else BUDGET))
 
 
 TABLE_ONLY: dict[str, Any] = {"fewest": False, "answers": 1, "plausible": None}
