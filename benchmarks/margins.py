@@ -112,6 +112,15 @@ def line(rows: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     return found | {"more_l1": float(ours.sum() / papers.sum() - 1), "error": float(error)}
 
 
+def keep(stored: dict[str, Any]) -> None:
+    """Write results/margins.json."""
+    table = [
+        {"model": name, "kind": kind} | line(rows) for name, kinds in stored.items() for kind, rows in kinds.items()
+    ]
+    document = {"from": FROM, "budgets": BUDGETS, "noise": NOISE, "machine": machine(), "table": table}
+    store("margins", document | {"answers": stored}, flat=True)
+
+
 def show(stored: dict[str, Any]) -> None:
     """Print the table."""
     print(f"{'model':<10}{'kind':<8}{'kappa':<9}{'images':>7}{'valid':>7}{'rounded':>9}{'noisy':>8}{'more l1':>16}")
@@ -153,8 +162,7 @@ def main() -> None:
                     for kappa, value in KAPPAS.items():
                         rows[kappa].append(tested(model, images[i], kind, value, BUDGETS[name], i))
                 if whole:
-                    document = {"from": FROM, "budgets": BUDGETS, "noise": NOISE, "machine": machine()}
-                    store("margins", document | {"answers": stored}, flat=True)
+                    keep(stored)
     show(stored)
 
 
