@@ -49,6 +49,40 @@ def tables() -> list[Row]:
     return [(what, "all valid" if min(least.values()) == 1 else fewest, "explain.py --tabular")]
 
 
+def rows_beside() -> Row:
+    cases = read("tables")["summary"]
+    mine = [case["lines"]["zomirror"] for case in cases.values()]
+    parts = [case["pairs"]["NICE proximity"] for case in cases.values()]
+    ratios = [pair["ours"]["distance"] / pair["theirs"]["distance"] for pair in parts]
+    changed = [pair[who]["columns"] for who in ("ours", "theirs") for pair in parts]
+    ours, theirs = changed[: len(parts)], changed[len(parts) :]
+    names = ", ".join(dict.fromkeys(name.partition(",")[0] for name in cases))
+    count, asked = sum(one["count"] for one in mine), [one["rows"] for one in mine]
+    what = f"PN of {count:,} table rows on {len(cases)} models ({names}), beside NICE (proximity)"
+    all_ = "all exist and are valid" if min(one["covered"] for one in mine) == 1 else "not all are valid"
+    measured = (
+        f"{all_}; {min(ours):.2f} to {max(ours):.2f} columns changed ({min(theirs):.2f} to {max(theirs):.2f}), "
+        f"{min(ratios):.0%} to {max(ratios):.0%} of its median distance; medians of {min(asked):.0f} "
+        f"to {max(asked):.0f} rows asked"
+    )
+    return what, measured, "tables.py"
+
+
+def rounded() -> Row:
+    lines = read("margins")["table"]
+    mine = [line["default"] for line in lines]
+    valid, kept = (sum(one[name] for one in mine) for name in ("valid", "rounded"))
+    papers = [line["kappa=0"] for line in lines]
+    lost = 1 - sum(one["rounded"] for one in papers) / sum(one["valid"] for one in papers)
+    more = [line["more_l1"] for line in lines]
+    what = "answers about digits and CIFAR-10 (PN, PP, attacks) that stay valid when rounded to 8 bits"
+    measured = (
+        f"{kept} of {valid} (with `kappa=0` {lost:.0%} are lost); under noise of 0.001 at least "
+        f"{min(one['noisy'] for one in mine):.1%}; l1 {min(more):+.1%} to {max(more):+.1%}"
+    )
+    return what, measured, "margins.py"
+
+
 def fewer() -> Row:
     cases = read("queries")["summary"]
     parts = sorted(case["median_fraction"] for case in cases if case["median_fraction"] is not None)
@@ -110,6 +144,8 @@ def figures() -> list[Row]:
         ("pertinent negatives of 100 MNIST digits on the bundled LeNet", digits("PN"), "explain.py"),
         ("pertinent positives of the same digits", digits("PP"), "explain.py"),
         *tables(),
+        rows_beside(),
+        rounded(),
         fewer(),
         beside(),
         growth(),
