@@ -64,7 +64,8 @@ def margins(data: dict[str, Any], markdown: Markdown) -> Iterator[str]:
     yield (
         "Answers about images with the default `kappa=None` and with the paper's `kappa=0`: how many are valid, stay "
         f"valid after rounding to 8 bits, and the part of 20 draws of noise (standard deviation {data['noise']:g} of "
-        "the range) after which they do. `more l1` compares the mean l1 of the two, with its standard error "
+        "the range) after which they do. `more l1` compares the mean l1 of the two, with its standard error, "
+        "and the median of the ratios "
         f"(`margins.py`; {', '.join(f'{name}: {count:,} queries' for name, count in data['budgets'].items())}).\n"
     )
     rows = []
@@ -72,9 +73,12 @@ def margins(data: dict[str, Any], markdown: Markdown) -> Iterator[str]:
         for kappa in ("default", "kappa=0"):
             mine = one[kappa]
             cells = [one["model"], one["kind"], kappa, f"{mine['count']}", f"{mine['valid']}", f"{mine['rounded']}"]
-            more = f"{one['more_l1']:+.1%} ± {one['error']:.1%}" if kappa == "default" else ""
-            rows.append([*cells, f"{mine['noisy']:.1%}", more])
-    yield markdown(["network", "kind", "kappa", "images", "valid", "rounded", "with noise", "more l1"], rows) + "\n"
+            more = [f"{one['more_l1']:+.1%} ± {one['error']:.1%}", f"{one['median_more']:+.1%}"]
+            rows.append([*cells, f"{mine['noisy']:.1%}", *(more if kappa == "default" else ["", ""])])
+    yield (
+        markdown(["network", "kind", "kappa", "images", "valid", "rounded", "with noise", "more l1", "median"], rows)
+        + "\n"
+    )
 
 
 def _size(one: dict[str, Any]) -> str:
