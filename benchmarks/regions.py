@@ -32,12 +32,13 @@ import numpy as np
 from benchmarks.kit import part_peers, peer_env
 from benchmarks.kit.efficientnet import MEAN, NAMES, STD, network, photographs
 from benchmarks.kit.machine import RESULTS, machine
-from benchmarks.kit.part_series import series_model
+from benchmarks.kit.part_series import CLASSES, series_model
 from benchmarks.kit.part_texts import short_texts, text_model, texts
 from numpy.typing import NDArray
 from scipy import ndimage
 
 import zomirror as zm
+from zomirror.drawing.plot import plot_grid
 from zomirror.features.image_axes import ImageAxes
 from zomirror.features.regions import blurred, superpixels
 
@@ -46,6 +47,7 @@ TUNED = range(0, 20, 2)
 HELD_OUT = (1, 5, 9, 13, 17)
 PATH = RESULTS / "regions.json"
 AXES = ImageAxes(1, 2, 0)
+SERIES = Path(__file__).resolve().parent.parent / "docs" / "images" / "series.png"
 PICTURES = Path(__file__).resolve().parent.parent / "out" / "regions"
 
 
@@ -248,8 +250,9 @@ def cells() -> None:
 def series() -> None:
     """The first 40 test series of GunPoint, a linear model of scikit-learn."""
     model, X, accuracy = series_model()
+    drawn: list[zm.Explanation] = []
     for kind in ("PP", "PN"):
-        found = [zm.explain(model, x, kind=kind, features=zm.Windows()) for x in X[:40]]
+        found = [zm.explain(model, x, kind=kind, features=zm.Windows(), class_names=CLASSES) for x in X[:40]]
         answered = [one for one in found if one.valid]
         line = {
             "accuracy": round(accuracy, 3),
@@ -260,6 +263,8 @@ def series() -> None:
             "already": sum("baseline alone" in one.message for one in found),
         }
         keep("series", kind, line)
+        drawn.append(next(one for one in answered if "baseline alone" not in one.message))
+    plot_grid(drawn).savefig(SERIES, dpi=120)
 
 
 def keep(part: str, name: str, line: dict[str, Any]) -> None:
