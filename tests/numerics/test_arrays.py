@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zomirror.numerics.arrays import LANES, dot, finite, norm1, norm2, product, step_norms, sums
+from zomirror.numerics.arrays import LANES, dot, finite, norm1, norm2, product, row_sums, step_norms, sums
 
 pytestmark = pytest.mark.usefixtures("loops")
 
@@ -63,3 +63,11 @@ def test_products_are_added_row_after_row(width: int) -> None:
     assert product(weights, rows).tobytes() == total.tobytes()
     assert dot(weights, weights) == pytest.approx(float(np.square(weights).sum()), rel=1e-14)
     assert dot(weights[:0], weights[:0]) == 0
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (3, 1), (4, 100)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_rows_are_those_of_each_row(shape: tuple[int, int], dtype: Any) -> None:
+    X = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    assert row_sums(X).tolist() == [list(sums(row)) for row in X]
+    assert row_sums(X[:, ::2]).tolist() == [list(sums(row)) for row in X[:, ::2]]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from zomirror.numerics import kernels
-from zomirror.numerics.linear import inner, solve
+from zomirror.numerics.linear import convolve, inner, solve
 
 
 def both_ways(monkeypatch: pytest.MonkeyPatch, call: object) -> list[bytes]:
@@ -64,3 +64,20 @@ def test_buffers_that_do_not_belong_together_are_refused() -> None:
         library.inner(np.empty((2, 2)), np.ones((2, 3)), np.ones((1, 3)), 3)
     with pytest.raises(ValueError, match="belong together"):
         library.cholesky(np.eye(3), np.ones((2, 1)), 3)
+
+
+@pytest.mark.parametrize(("length", "after"), [(5, 1), (5, 3), (1, 4)])
+def test_a_convolution_is_the_sum_over_neighbours_and_the_same_bits_without_the_compiler(
+    monkeypatch: pytest.MonkeyPatch, length: int, after: int
+) -> None:
+    rng, taps = np.random.default_rng(0), np.array([1.0, 0.5, 0.1])
+    rows = rng.normal(size=(2, 2 * length * after))
+    found = []
+    for compiled in (kernels.found(), None):
+        monkeypatch.setattr(kernels, "compiled", compiled)
+        found.append(convolve(rows, taps, length, after))
+    assert found[0].tobytes() == found[1].tobytes()
+    blocks = rows.reshape(-1, length, after)
+    apart = np.abs(np.arange(length)[:, None] - np.arange(length))
+    near = np.where(apart < taps.size, taps[np.minimum(apart, taps.size - 1)], 0.0)
+    np.testing.assert_allclose(found[0].reshape(blocks.shape), np.einsum("ij,bja->bia", near, blocks))

@@ -1,7 +1,7 @@
 """Drives the stages of a search by hand, without the engine, and checks on the way what every stage promises.
 
-The points asked are a list of arrays of one shape and dtype, inside the box. Starts are read-only, so a stage that
-writes into one raises.
+The points asked are a list of arrays of one shape and dtype, or the rows of an array, inside the box. Starts are
+read-only, so a stage that writes into one raises.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def begun(model: Model, w: Any, goal: Goal = GOAL, pull: Pull = CHANGE) -> Candi
     return goal.candidate(w, float(pull.margins(model(w[None]))[0]))
 
 
-def drive(steps: Generator[list[Any], Any, T], answer: Model, box: Box) -> tuple[T, Rows]:
+def drive(steps: Generator[Any, Any, T], answer: Model, box: Box) -> tuple[T, Rows]:
     """What a generator of lists of points returns, and all points that it asked, in order."""
     asked: list[Rows] = []
     try:
         points = next(steps)
         while True:
-            assert isinstance(points, list)
-            assert points
+            assert isinstance(points, list | np.ndarray)
+            assert len(points)
             assert {(point.ndim, point.dtype) for point in points} == {(1, points[0].dtype)}
-            batch = np.stack(points)
+            batch = np.stack(list(points))
             assert ((batch >= box.lower) & (batch <= box.upper)).all()
             asked.append(batch)
             points = steps.send(answer(batch))

@@ -11,6 +11,7 @@ from zomirror.classifiers.command.program import Command, CommandFunction, comma
 from zomirror.classifiers.frame_model import FrameModel
 from zomirror.classifiers.function import Function
 from zomirror.classifiers.http.server_model import Http, http_classifier
+from zomirror.classifiers.label import LabelOnly
 from zomirror.classifiers.onnx import Onnx, onnx_classifier
 from zomirror.classifiers.onnx_columns import OnnxColumns
 from zomirror.classifiers.protocol import Classifier, Stepped, radius_hint
@@ -27,6 +28,7 @@ __all__ = [
     "FrameModel",
     "Function",
     "Http",
+    "LabelOnly",
     "Onnx",
     "OnnxColumns",
     "Sklearn",
@@ -39,11 +41,12 @@ __all__ = [
     "command_classifier",
     "command_function",
     "http_classifier",
+    "is_model",
     "onnx_classifier",
     "radius_hint",
 ]
 
-_ADAPTERS = (Boosted, Command, FrameModel, Function, Http, Onnx, OnnxColumns, Sklearn, Threshold, Torch)
+_ADAPTERS = (Boosted, Command, FrameModel, Function, Http, LabelOnly, Onnx, OnnxColumns, Sklearn, Threshold, Torch)
 
 
 def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
@@ -63,6 +66,13 @@ def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:
     """
     with reading("model", model):
         return _adapted(model, batch_rows)
+
+
+def is_model(given: Any) -> bool:
+    """Whether it can only be a model: an adapter, a path, a torch module, an estimator or a booster; no function."""
+    return (
+        isinstance(given, (*_ADAPTERS, str, Path)) or is_torch_module(given) or is_booster(given) or is_estimator(given)
+    )
 
 
 def _adapted(model: Any, batch_rows: int | None) -> Classifier:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from zomirror.checks import flag, items, positive_integer, reading, seed_of, shown
+from zomirror.classifiers import Classifier, LabelOnly
+from zomirror.classifiers.torch import is_torch_module
 from zomirror.contrast.candidate import Glimpse
 from zomirror.contrast.explanation import Explanation
 from zomirror.contrast.find import Failed, InputCase, Outcome, decided, find_spread, find_together, informed, is_final
@@ -21,7 +23,8 @@ from zomirror.engine.retry import Retry, attempts_of
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError, RunError
 from zomirror.features.default import default_features
 from zomirror.features.frames import is_frame, rows_of
-from zomirror.features.protocol import Features
+from zomirror.features.protocol import Features, Place
+from zomirror.features.vector import VectorPlace
 from zomirror.methods.descent import Method
 from zomirror.parallel import Workers
 from zomirror.runs.folder import check_name, check_path
@@ -42,7 +45,7 @@ def explain(
     kind: str = "PN",
     features: Features | None = None,
     l1: float = 0.1,
-    l2: float = 0.15,
+    l2: float | None = None,
     kappa: float | None = None,
     bounds: object = UNSET,
     budget: int | None = None,
@@ -53,6 +56,7 @@ def explain(
     plausibility: float = 1.0,
     loss: str = "hinge",
     method: Method | None = None,
+    prior: object = None,
     label: int | str | None = None,
     target: int | str | None = None,
     baseline: object = UNSET,
@@ -64,6 +68,7 @@ def explain(
     search: int = 0,
     feature_names: object = UNSET,
     class_names: object = None,
+    progress: bool | None = None,
     callback: Callback | None = None,
     max_sent: int | None = None,
     on_error: str | Retry = "raise",
@@ -89,7 +94,7 @@ def explain(
         form of Vector.
     l1, l2 : float
         Weights of |x|_1 and |x|_2^2 / 2, x in units of each feature's range: a larger l1 changes fewer features, a
-        larger l2 changes them less.
+        larger l2 changes them less. By default l2 is 0.15, and 0 for a Table.
     kappa : float, optional
         The margin by which the wanted class should win, in units of the scores. By default, for arrays one that
         survives rounding to 8 bits and a noise of 0.001 of each feature's range, and for a Table 1 % of the margin of
@@ -97,8 +102,8 @@ def explain(
     bounds : pair, optional
         The least and the largest value of each feature; (0, 1) by default.
     budget : int
-        The largest number of model queries, including the one that finds the class; by default 10,000, or 300 for
-        the parts of an image, a text or a series.
+        The largest number of model queries, including the one that finds the class; by default 2,000 for
+        an array, 10,000 for a Table, and 300 for the parts of an image, a text or a series. attack(): 10,000.
     rng : int, Generator or None
         The seed; the explanation names the one that was used. None: the seed of the run in `run_dir`, or a new one.
     fewest : bool
@@ -106,7 +111,7 @@ def explain(
         sizes of the changes decide.
     answers : int
         For a Table: return a list of up to this many explanations that differ in the columns they change, best first,
-        within one budget. None of them contains the columns of a better one.
+        within one budget. One that contains the columns of a better one changes one of these by at most half as much.
     plausible : True, rows or function, optional
         For a PN of a Table: add l1 * plausibility * cost to the objective. The cost is the distance to the nearest row
         to which the model gives the new class, among the reference rows (True) or the given ones; or what a function of
@@ -119,6 +124,10 @@ def explain(
         The loss of the margin that is minimised.
     method : optional
         The method of the descent, from zm.methods; by default the recommended one.
+    prior : array, function or model, optional
+        A guess of the slopes of the scores, for arrays: slopes (classes, *shape), a function from an input to slopes,
+        or a surrogate of the model (a torch module, a fitted estimator, the path of an .onnx file), which costs no
+        queries. It is trusted as far as the first queries bear it out.
     label : int or str, optional
         Explain this class instead of the predicted one: its place in the scores, or its name.
     target : int or str, optional
@@ -137,8 +146,11 @@ def explain(
         Try this many strengths of the penalty within the budget and return the sparsest valid explanation.
     feature_names, class_names : sequence of str, optional
         Names used by the explanation; by default the names of the classes that the model knows (`classes_`).
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal, when the search takes longer than a second.
     callback : function, optional
-        Called with a Glimpse (x, fun, best, nfev, nnz) after each batch; ends the search by raising StopIteration.
+        Called after each batch with a Glimpse (x, fun, best, nfev, nnz, and of the best answer so far perturbed and
+        changes); ends the search by raising StopIteration.
     max_sent : int, optional
         The largest number of queries ever sent, including retries and those of killed processes; by default the
         budget.
@@ -157,7 +169,7 @@ def explain(
         the point with the least margin. The search ends early when it stalls. With answers > 1, a list of them.
     """
     given = {name: value for name, value in locals().items() if name in KNOWN["explain"] and value is not UNSET}
-    found = _find_one("explain", model, x0, given, rng, callback, max_sent, on_error, run_dir)
+    found = _find_one("explain", model, x0, given, rng, progress, callback, max_sent, on_error, run_dir)
     return found if answers == 1 else _listed(found)
 
 
@@ -166,6 +178,8 @@ def attack(
     x0: object,
     *,
     features: Features | None = None,
+    l0: int | str | None = None,
+    scores: str = "all",
     l1: float = 0.01,
     l2: float = 0.0,
     kappa: float | None = None,
@@ -173,6 +187,7 @@ def attack(
     budget: int | None = None,
     rng: object = 0,
     method: Method | None = None,
+    prior: object = None,
     label: int | str | None = None,
     target: int | str | None = None,
     fixed: object = UNSET,
@@ -181,17 +196,19 @@ def attack(
     std: object = UNSET,
     feature_names: object = UNSET,
     class_names: object = None,
+    progress: bool | None = None,
     callback: Callback | None = None,
     max_sent: int | None = None,
     on_error: str | Retry = "raise",
     run_dir: PathLike | None = None,
 ) -> Explanation:
-    """Find the sparsest input inside the bounds that the model takes for another class than x0.
+    """Find the nearest input inside the bounds that the model takes for another class than x0, or the sparsest one.
 
-    The result is the adversarial input seen with the least l1 |x|_1 + (l2/2) |x|_2^2, where x is the change in units of
-    each feature's range. The search walks from x0 to the boundary with linear models of the scores. If that finds
-    nothing, or with a `method` of your own, it descends as explain() does. The result is an Explanation of kind PN:
-    `perturbed` is the adversarial input and `contrast_label` its class.
+    By default the result is the adversarial input seen with the least l1 |x|_1 + (l2/2) |x|_2^2, where x is the change
+    in units of each feature's range; `l0` counts changed pixels instead. The search of an image begins with random
+    pixels at full contrast and goes on with linear models of the scores. If that finds nothing, or with a `method` of
+    your own, it descends as explain() does. The result is an Explanation of kind PN: `perturbed` is the adversarial
+    input and `contrast_label` its class.
 
     Parameters
     ----------
@@ -200,15 +217,22 @@ def attack(
     features : Vector or Table, optional
         What may change; a Vector with signed=True, of which `bounds`, `fixed`, `scale`, `mean`, `std` and
         `feature_names` are the short form.
+    l0 : int or "least", optional
+        The largest number of pixels that may change, all channels of a pixel together; or "least", for as few as
+        possible first and the least penalty second. Of other inputs than images each feature is a pixel. Where x0 lies
+        on the grid of 8 bits, every value of the result does too. The bounds must be finite.
+    scores : "all" or "label"
+        What the model tells. With "label" only the class with the largest score is used, as of a service that names a
+        class and no score; a batch may then also be answered by (n,) numbers of classes, if `class_names` are given.
     l1, l2 : float
         Weights of the penalty: a larger l1 changes fewer features, a larger l2 changes them less.
     kappa : float, optional
         The margin by which the other class must win, in units of the scores; by default as for explain().
     target : int or str, optional
         The class to reach; by default any other one.
-    bounds, budget, rng, method, label, fixed, scale, mean, std
+    bounds, budget, rng, method, prior, label, fixed, scale, mean, std
         As for explain().
-    feature_names, class_names, callback, max_sent, on_error, run_dir
+    feature_names, class_names, progress, callback, max_sent, on_error, run_dir
         As for explain().
 
     Returns
@@ -217,7 +241,7 @@ def attack(
         `valid` says whether another class wins at `perturbed`, by more than kappa.
     """
     given = {name: value for name, value in locals().items() if name in KNOWN["attack"] and value is not UNSET}
-    return _find_one("attack", model, x0, given, rng, callback, max_sent, on_error, run_dir)
+    return _find_one("attack", model, x0, given, rng, progress, callback, max_sent, on_error, run_dir)
 
 
 def explain_many(
@@ -327,6 +351,7 @@ def _find_one(
     x0: object,
     given: dict[str, Any],
     rng: object,
+    progress: object,
     callback: Callback | None,
     max_sent: int | None,
     on_error: str | Retry,
@@ -339,9 +364,19 @@ def _find_one(
     cap = None if max_sent is None else positive_integer("max_sent", max_sent)
     place, attempts, seed = options.features.place(x0, options.kind), attempts_of(on_error), _seed(rng, run_dir)
     where = None if run_dir is None else check_path(run_dir)
-    classifier = options.features.classifier(model)
+    classifier = _classifier(options, model)
     options = options.named(getattr(classifier, "class_names", None))
-    found = InputCase(informed(place, classifier), options, seed, classifier, attempts, cap, where)(callback)
+    _check_prior(options, place)
+    case = InputCase(informed(place, classifier), options, seed, classifier, attempts, cap, where)
+    with meter(DOING[task], options.budget, show=None if progress is None else flag("progress", progress)) as told:
+
+        def watched(glimpse: Glimpse) -> None:
+            told.update(glimpse.nfev, glimpse.fun, glimpse.best)
+            if callback is not None:
+                with told.hidden():
+                    callback(glimpse)
+
+        found = case(callback if told.live is told.later is None else watched)
     if isinstance(found, Failed):
         raise found.error
     return found
@@ -380,9 +415,11 @@ def _find_many(
         except (ArgumentError, ArgumentTypeError) as error:
             raise type(error)(f"input {i}: {error}") from None
     seed, seeds = _seeds(rng, run_dir, len(places))
-    classifier, attempts = options.features.classifier(model), attempts_of(on_error)
+    classifier, attempts = _classifier(options, model), attempts_of(on_error)
     options = options.named(getattr(classifier, "class_names", None))
     places = [informed(place, classifier) for place in places]
+    for place in places[:1]:
+        _check_prior(options, place)
     plan = None if workers is None else Workers.of(workers)
     folder = None if run_dir is None else check_path(run_dir)
     titles = (
@@ -427,6 +464,20 @@ def _find_many(
     if len(failures) == len(outcomes) > 0 and not any(isinstance(one.error, OracleError) for one in failures):
         raise failures[0].error  # an argument that is wrong for every input, so no result is lost
     return [one.result if isinstance(one, Failed) else one for one in outcomes]
+
+
+def _check_prior(options: Options, place: Place) -> None:
+    if options.prior is not None and isinstance(place, VectorPlace):
+        options.prior.check(place)
+
+
+def _classifier(options: Options, model: Any) -> Classifier:
+    """The model as a classifier of what the features make; of a model that tells only the class, of that."""
+    if options.scores == "all":
+        return options.features.classifier(model)
+    names = options.class_names
+    adapted = model if callable(model) and not is_torch_module(model) else options.features.classifier(model)
+    return LabelOnly(adapted, None if names is None else len(names))
 
 
 def _seed(rng: object, run_dir: PathLike | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from zomirror.contrast.search import attack_search, column_search, explain_searc
 from zomirror.engine.black_box import BlackBox
 from zomirror.engine.driver import drive, drive_many
 from zomirror.engine.durable import TRAJECTORY, durably
-from zomirror.engine.interrupt import stop_on_signal
+from zomirror.engine.interrupt import SIGNALS, stop_on_signal
 from zomirror.engine.ledger import JournalLedger, Ledger, MemoryLedger
 from zomirror.engine.request import Interrupted, Job, Search
 from zomirror.errors import (
@@ -45,7 +46,7 @@ from zomirror.runs.directory import RunDirectory
 from zomirror.runs.group import RunGroup
 from zomirror.runs.inspection import inspect
 
-REVISIONS = {"explain": 3, "attack": 2}
+REVISIONS = {"explain": 4, "attack": 3}
 """Revision of each search. Raise it when the same scores lead to other queries: stored runs cannot be resumed then."""
 _SEARCHES = {
     "vector": {"explain": explain_search.search, "attack": attack_search.search},
@@ -124,7 +125,7 @@ class InputCase:
         try:
             ended = yield from _SEARCHES[self.place.space][self.options.task](progress)
         except Interrupted:
-            ended = progress.found(Status.INTERRUPTED)
+            ended = progress.found(Status.INTERRUPTED, note=self._begins_anew)
         except BudgetError as error:
             ended = progress.found(Status.MAX_SENT, note=str(error))
         except (OracleError, ArgumentError, ArgumentTypeError) as error:
@@ -138,10 +139,14 @@ class InputCase:
             error.result = partial
         return Failed(error, partial)
 
+    @property
+    def _begins_anew(self) -> str:
+        return "" if self.run_dir is not None else "it had none, so the same call begins anew"
+
     def unbegun(self) -> Explanation:
         """The result for an input whose search was not started here: status INTERRUPTED."""
         progress = self.progress()
-        return answer(progress, progress.found(Status.INTERRUPTED), self._spent())
+        return answer(progress, progress.found(Status.INTERRUPTED, note=self._begins_anew), self._spent())
 
     def given_up(self, error: ZomirrorError) -> Failed:
         """The result for an input whose worker died: status ERROR."""
@@ -212,11 +217,8 @@ def is_final(outcome: Outcome) -> bool:
 
 @contextlib.contextmanager
 def _signals(*, durable: bool) -> Iterator[Callable[[], bool]]:
-    """A function that says whether a signal asked to stop; without a run directory signals act as usual."""
-    if not durable:
-        yield lambda: False
-        return
-    with stop_on_signal() as signalled:
+    """A function that says whether a signal asked to stop; without a run directory SIGTERM acts as usual."""
+    with stop_on_signal(SIGNALS if durable else (signal.SIGINT,)) as signalled:
         yield lambda: bool(signalled)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.live import Live
 
+DELAY = 1.0
+"""Seconds after which the line appears: a shorter search shows none."""
 BAR = 16
 """Width of the bar in columns; it is left out in narrow windows."""
 
@@ -24,10 +27,15 @@ class Meter:
         self.used, self.objective, self.best = 0, math.nan, math.nan
         self._began = time.monotonic()
         self.live: Live | None = None
+        self.later: Live | None = None
+        """The line that appears after DELAY; None if none will."""
 
     def update(self, used: int, objective: float, best: float = math.nan) -> None:
         """Set the queries used so far, F at the iterate, and F at the best valid point."""
         self.used, self.objective, self.best = used, objective, best
+        if self.later is not None and time.monotonic() - self._began > DELAY:
+            self.live, self.later = self.later, None
+            self.live.start()
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
@@ -74,9 +82,12 @@ class Meter:
 
 @contextmanager
 def meter(what: str, budget: int, *, show: bool | None = None) -> Iterator[Meter]:
-    """A progress line on standard error, removed at the end. `show` None: only on a terminal; True: always."""
+    """A progress line on standard error, removed at the end.
+
+    `show` None: only on a terminal, when it takes longer than DELAY; True: always.
+    """
     told = Meter(what, budget)
-    if show is False:
+    if show is False or (show is None and not sys.stderr.isatty()):
         yield told
         return
     from rich.console import Console
@@ -86,5 +97,14 @@ def meter(what: str, budget: int, *, show: bool | None = None) -> Iterator[Meter
     if not show and (not console.is_terminal or console.is_dumb_terminal):
         yield told
         return
-    with Live(told, console=console, transient=True, refresh_per_second=8) as told.live:
+    line = Live(told, console=console, transient=True, refresh_per_second=8)
+    if show:
+        told.live = line
+        line.start()
+    else:
+        told.later = line
+    try:
         yield told
+    finally:
+        if told.live is not None:
+            told.live.stop()

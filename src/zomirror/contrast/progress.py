@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from zomirror.numerics.arrays import Array
 from zomirror.result import History, HistoryLog, Status
 
 Callback = Callable[[Glimpse], object]
+_NO_DEPTH = 1 << 30
 Scores = NDArray[np.floating[Any]]
 
 
@@ -99,9 +100,25 @@ class Progress:
             self.best = candidate
         if candidate.valid and margin < 0:
             depth = math.frexp(margin)[1]
-            if depth not in self.deeper or candidate.fun < self.deeper[depth].fun:
+            if candidate.better_than(self.deeper.get(depth)):
                 self.deeper[depth] = candidate
         return candidate
+
+    def consider_all(self, points: Sequence[Array] | Array, margins: NDArray[np.float64]) -> Candidate:
+        """Evaluate a batch and keep its best valid points; return the best one, or the one with the least margin."""
+        valid = np.flatnonzero(margins < -self.goal.floor)
+        rows = valid if valid.size else np.argsort(margins, kind="stable")[:1]  # NaN comes last
+        if self.goal.fewest or self.place.space != "vector" or rows.size == 1:
+            seen = [self.consider(points[i], float(margins[i])) for i in rows]
+            return min(seen, key=lambda one: (not one.valid, one.fun))
+        fun, _ = self.goal.judge(np.asarray(points)[rows], margins[rows])
+        depths = np.where(margins[rows] < 0, np.frexp(margins[rows])[1], _NO_DEPTH).tolist()
+        best: dict[int, int] = {}
+        for i, (depth, one) in enumerate(zip(depths, fun.tolist(), strict=True)):
+            if depth not in best or one < fun[best[depth]]:
+                best[depth] = i
+        seen = [self.consider(points[rows[i]], float(margins[rows[i]])) for i in best.values()]
+        return min(seen, key=lambda one: one.fun)
 
     def aim(self, goal: Goal) -> None:
         """Change the goal, and judge the points seen so far by it."""
@@ -142,11 +159,16 @@ class Progress:
         nnz = int(np.count_nonzero(self.place.sizes(candidate.w)))
         hinge = max(candidate.margin, -self.goal.kappa)
         self._log.add((self.used, candidate.fun, hinge, eta, stationarity, nnz))
+        self.shown(candidate)
+
+    def shown(self, candidate: Candidate) -> None:
+        """Call the callback, which may end the search by CallbackStop."""
         if self.callback is None:
             return
-        best = self.best.fun if self.best is not None and self.best.valid else np.nan
+        nnz = int(np.count_nonzero(self.place.sizes(candidate.w)))
+        best, w = (self.best.fun, self.best.w) if self.best is not None and self.best.valid else (np.nan, None)
         try:
-            self.callback(Glimpse(self.place.change(candidate.w), candidate.fun, best, self.used, nnz))
+            self.callback(Glimpse(self.place.change(candidate.w), candidate.fun, best, self.used, nnz, self.place, w))
         except StopIteration:
             self.callback = None  # not called again after it asked to stop
             raise CallbackStop from None

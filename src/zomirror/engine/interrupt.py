@@ -22,7 +22,7 @@ PATIENCE = 5.0
 """Seconds after a signal in which a search must ask for its next batch: half of the 10 s that containers are given
 between SIGTERM and SIGKILL."""
 _POLL = 0.1  # seconds between two looks of the watch
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _active: Stop | None = None
 
 
@@ -62,10 +62,11 @@ in_flight = Under()
 class Stop:
     """A flag that is true once a signal asked to stop; check it between batches."""
 
-    __slots__ = ("_before", "_overdue", "_seen", "requested")
+    __slots__ = ("_before", "_overdue", "_seen", "_signals", "requested")
 
-    def __init__(self) -> None:
+    def __init__(self, signals: tuple[signal.Signals, ...] = SIGNALS) -> None:
         self.requested: signal.Signals | None = None
+        self._signals = signals
         self._before: dict[signal.Signals, Any] = {}
         self._seen = threading.Event()
         """The flag was found true, or the handlers are restored: nothing is left to watch."""
@@ -81,7 +82,7 @@ class Stop:
         return True
 
     def _install(self) -> None:
-        for number in _SIGNALS:
+        for number in self._signals:
             before = signal.getsignal(number)
             # An ignored signal (nohup, a background job) stays ignored; None is a handler not set from Python.
             if before not in (signal.SIG_IGN, None):
@@ -125,8 +126,8 @@ class Stop:
 
 
 @contextlib.contextmanager
-def stop_on_signal() -> Iterator[Stop]:
-    """A `Stop` that the first SIGINT or SIGTERM sets; the former handlers are restored at the end.
+def stop_on_signal(signals: tuple[signal.Signals, ...] = SIGNALS) -> Iterator[Stop]:
+    """A `Stop` that the first of these signals sets; the former handlers are restored at the end.
 
     Python delivers signals to the main thread only, so another thread gets the flag of the main thread, or one that is
     never set. Nested contexts share the outer flag, so that one signal stops all of them.
@@ -135,7 +136,7 @@ def stop_on_signal() -> Iterator[Stop]:
     if _active is not None or threading.current_thread() is not threading.main_thread():
         yield Stop() if _active is None else _active
         return
-    stop = Stop()
+    stop = Stop(signals)
     stop._install()
     _active = stop
     try:

@@ -11,7 +11,7 @@ from zomirror.engine.interrupt import in_flight
 from zomirror.engine.ledger import Answer
 from zomirror.engine.request import Job
 from zomirror.engine.retry import Again, accounted, ask_block
-from zomirror.methods.query import MAX_BLOCK_BYTES, Query
+from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Rows
 
 
 def answer(jobs: list[Job[Any]], box: BlackBox) -> None:
@@ -29,11 +29,11 @@ def answer(jobs: list[Job[Any]], box: BlackBox) -> None:
         ask_alone(job, box)
 
 
-def _is_joinable(query: Query) -> bool:
+def _is_joinable(query: Query | Rows) -> bool:
     return not query.stochastic and len(query.blocks()) == 1
 
 
-def _bytes(query: Query) -> int:
+def _bytes(query: Query | Rows) -> int:
     return len(query) * query.d * query.dtype.itemsize
 
 

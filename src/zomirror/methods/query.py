@@ -296,6 +296,48 @@ class Query:
         return met
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Points that are given row by row, in place of a Query that makes them."""
+
+    rows: Array
+
+    stochastic = False
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def d(self) -> int:
+        """The dimension of the points."""
+        return int(self.rows.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the points."""
+        return self.rows.dtype
+
+    def blocks(self) -> Sequence[tuple[int, int]]:
+        """(start, stop) of each block of rows that the model is called with."""
+        return blocks(len(self.rows), self.d, self.dtype, MAX_BLOCK_BYTES)
+
+    def points(self, start: int = 0, stop: int | None = None, *, out: Array | None = None) -> Array:
+        """Rows start .. stop-1; `out`, if it is given."""
+        rows = self.rows[start:stop]
+        if out is None:
+            return rows.copy()
+        out[:] = rows
+        return out
+
+    def checksum(self) -> int:
+        """CRC32 of the points."""
+        return zlib.crc32(np.ascontiguousarray(self.rows).view(np.uint8).data)
+
+    def samples(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
+        """The number of the random draw of each row: there are none."""
+        return np.empty(0, np.int64)
+
+
 def scattered(moved: Array, free: Indices | None, d: int) -> Array:
     """The vector of d coordinates with these values at the free ones and zero elsewhere."""
     if free is None:

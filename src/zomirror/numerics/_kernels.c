@@ -649,6 +649,38 @@ static inline double folded(double *lanes)
     return lanes[0];
 }
 
+/* A = L L^T in the lower half of A (n, n), row by row, then the columns of B (n, m) become A^-1 B. Whether A is
+   positive definite. */
+WIDE static int solve_cholesky(double *restrict A, double *restrict B, Py_ssize_t n, Py_ssize_t m)
+{
+    for (Py_ssize_t j = 0; j < n; j++) {
+        const double *column = A + j * n;
+        const double pivot = sqrt(column[j]);
+        if (!(pivot > 0) || pivot == INFINITY)
+            return 0;
+        A[j * n + j] = pivot;
+        for (Py_ssize_t i = j + 1; i < n; i++)
+            A[j * n + i] /= pivot;
+        for (Py_ssize_t c = 0; c < m; c++)
+            B[j * m + c] /= pivot;
+        for (Py_ssize_t i = j + 1; i < n; i++) {
+            const double factor = A[j * n + i];
+            for (Py_ssize_t l = i; l < n; l++)
+                A[i * n + l] -= factor * A[j * n + l];
+            for (Py_ssize_t c = 0; c < m; c++)
+                B[i * m + c] -= factor * B[j * m + c];
+        }
+    }
+    for (Py_ssize_t j = n - 1; j >= 0; j--) {
+        for (Py_ssize_t c = 0; c < m; c++)
+            B[j * m + c] /= A[j * n + j];
+        for (Py_ssize_t i = 0; i < j; i++)
+            for (Py_ssize_t c = 0; c < m; c++)
+                B[i * m + c] -= A[i * n + j] * B[j * m + c];
+    }
+    return 1;
+}
+
 /* <a, v> and its derivative by mu, where v = clip(soft(z + mu a, l1) / l2); v is written where it is wanted. */
 WIDE static void reached(double *restrict of, double *restrict v, const double *restrict z, const double *restrict a,
                          const Halfspaces *restrict at, double mu)
@@ -699,9 +731,109 @@ static double multiplier(double *restrict v, const double *restrict z, const dou
     return mu;
 }
 
-/* One problem: `mu` (k) holds the multipliers, `v` the point; z is scratch. Rows are taken in turn. */
-static void least_point(double *restrict v, double *restrict mu, double *restrict z, const Halfspaces *restrict at,
-                        int sweeps)
+/* z = sum_r mu_r a_r, row after row. */
+static void pulled(double *restrict z, const double *restrict mu, const Halfspaces *restrict at)
+{
+    memset(z, 0, at->d * sizeof(double));
+    for (Py_ssize_t r = 0; r < at->k; r++)
+        if (mu[r] > 0)
+            for (Py_ssize_t i = 0; i < at->d; i++)
+                z[i] += mu[r] * at->rows[r * at->d + i];
+}
+
+/* sum_i a_i b_i over the coordinates that move with z. */
+WIDE static double curvature(const double *restrict z, const double *restrict a, const double *restrict b,
+                             const Halfspaces *restrict at)
+{
+    const double l1 = at->l1, l2 = at->l2, *restrict lower = at->lower, *restrict upper = at->upper;
+    double sum[LANED] = {0};
+    for (Py_ssize_t i = 0; i < at->d; i += LANED)
+        for (int j = 0; j < LANED; j++) {
+            const double pull = z[i + j], beyond = fabs(pull) - l1;
+            const double free = copysign((beyond > 0 ? beyond : 0) / l2, pull);
+            const int moves = (beyond > 0) & (free > lower[i + j]) & (free < upper[i + j]);
+            sum[j] += moves ? a[i + j] * b[i + j] : 0;
+        }
+    return folded(sum);
+}
+
+/* One Newton step for all positive multipliers at once, shortened to where the first of them is zero; v is that of z.
+   Whether the step was taken. */
+static int newton(double *restrict v, double *restrict mu, double *restrict z, const double *restrict need,
+                  double *restrict H, const Halfspaces *restrict at)
+{
+    const Py_ssize_t k = at->k, d = at->d;
+    Py_ssize_t used[64], n = 0;
+    double of[2], step[64], part = 1;
+    for (Py_ssize_t r = 0; r < k; r++)
+        if (mu[r] > 0)
+            used[n++] = r;
+    if (n < 2)
+        return 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const double *a = at->rows + used[i] * d;
+        reached(of, v, z, a, at, 0);
+        step[i] = (need[used[i]] - of[0]) * at->l2;
+        for (Py_ssize_t j = i; j < n; j++)
+            H[i * n + j] = curvature(z, a, at->rows + used[j] * d, at);
+    }
+    if (!solve_cholesky(H, step, n, 1))
+        return 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!isfinite(step[i]))
+            return 0;
+        if (mu[used[i]] + step[i] < 0) {
+            const double most = mu[used[i]] / -step[i];
+            part = most < part ? most : part;
+        }
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const double moved = mu[used[i]] + part * step[i];
+        mu[used[i]] = moved > 0 ? moved : 0;
+    }
+    pulled(z, mu, at);
+    return 1;
+}
+
+/* How far the multipliers are from optimal: the largest miss of a half-space, in units of 1 + |need|. */
+static double residual(double *restrict v, const double *restrict mu, const double *restrict z,
+                       const double *restrict need, const Halfspaces *restrict at)
+{
+    double of[2], worst = 0;
+    for (Py_ssize_t r = 0; r < at->k; r++) {
+        reached(of, v, z, at->rows + r * at->d, at, 0);
+        const double beyond = of[0] - need[r], miss = (beyond < 0 ? -beyond : mu[r] > 0 ? beyond : 0) / (1 + fabs(need[r]));
+        worst = miss > worst ? miss : worst;
+    }
+    return worst;
+}
+
+/* Newton steps for all multipliers at once; they are taken back if they have led away. Whether that is optimal. */
+static int together(double *restrict v, double *restrict mu, double *restrict z, const double *restrict need,
+                    double *restrict H, const Halfspaces *restrict at)
+{
+    double before[64], miss, first = -1;
+    memcpy(before, mu, at->k * sizeof(double));
+    for (int step = 0; step < 6; step++) {
+        if (first < 0)
+            first = residual(v, mu, z, need, at);
+        if (!newton(v, mu, z, need, H, at))
+            break;
+        miss = residual(v, mu, z, need, at);
+        if (miss <= 1e-9)
+            return 1;
+    }
+    if (!(residual(v, mu, z, need, at) < first)) {
+        memcpy(mu, before, at->k * sizeof(double));
+        pulled(z, mu, at);
+    }
+    return 0;
+}
+
+/* One problem: `mu` (k) holds the multipliers, `v` the point; z and H are scratch. Rows are taken in turn, and all
+   together after each turn. */
+static void least_point(double *restrict v, double *restrict mu, double *restrict z, double *restrict H,
+                        const Halfspaces *restrict at, int sweeps)
 {
     const Py_ssize_t k = at->k, d = at->d;
     double of[2], first[64], need[64], most = 0;
@@ -736,10 +868,29 @@ static void least_point(double *restrict v, double *restrict mu, double *restric
             moved = change > moved ? change : moved;
             most = mu[r] > most ? mu[r] : most;
         }
-        if (moved <= 1e-7 * most)
+        if (moved <= 1e-7 * most || together(v, mu, z, need, H, at))
             break;
     }
     reached(of, v, z, at->rows, at, 0);
+}
+
+/* The rows of blocks (length, after) convolved along their length with symmetric taps; nothing lies beyond the ends. */
+WIDE static void convolved(double *restrict out, const double *restrict in, Py_ssize_t blocks, Py_ssize_t length,
+                           Py_ssize_t after, const double *restrict taps, Py_ssize_t count)
+{
+    const Py_ssize_t n = length * after;
+    for (Py_ssize_t block = 0; block < blocks; block++, out += n, in += n) {
+        for (Py_ssize_t i = 0; i < n; i++)
+            out[i] = in[i] * taps[0];
+        for (Py_ssize_t lag = 1; lag < count && lag < length; lag++) {
+            const Py_ssize_t shift = lag * after;
+            const double tap = taps[lag];
+            for (Py_ssize_t i = shift; i < n; i++)
+                out[i] += tap * in[i - shift];
+            for (Py_ssize_t i = 0; i < n - shift; i++)
+                out[i] += tap * in[i + shift];
+        }
+    }
 }
 
 /* out_ij = <a_i, b_j>, for rows of n entries; the terms that are left over go to the first partial sums. */
@@ -758,38 +909,6 @@ WIDE static void inner_products(double *restrict out, const double *restrict a, 
                 sum[at - whole] += a[at] * row[at];
             *out++ = folded(sum);
         }
-}
-
-/* A = L L^T in the lower half of A (n, n), row by row, then the columns of B (n, m) become A^-1 B. Whether A is
-   positive definite. */
-WIDE static int solve_cholesky(double *restrict A, double *restrict B, Py_ssize_t n, Py_ssize_t m)
-{
-    for (Py_ssize_t j = 0; j < n; j++) {
-        const double *column = A + j * n;
-        const double pivot = sqrt(column[j]);
-        if (!(pivot > 0) || pivot == INFINITY)
-            return 0;
-        A[j * n + j] = pivot;
-        for (Py_ssize_t i = j + 1; i < n; i++)
-            A[j * n + i] /= pivot;
-        for (Py_ssize_t c = 0; c < m; c++)
-            B[j * m + c] /= pivot;
-        for (Py_ssize_t i = j + 1; i < n; i++) {
-            const double factor = A[j * n + i];
-            for (Py_ssize_t l = i; l < n; l++)
-                A[i * n + l] -= factor * A[j * n + l];
-            for (Py_ssize_t c = 0; c < m; c++)
-                B[i * m + c] -= factor * B[j * m + c];
-        }
-    }
-    for (Py_ssize_t j = n - 1; j >= 0; j--) {
-        for (Py_ssize_t c = 0; c < m; c++)
-            B[j * m + c] /= A[j * n + j];
-        for (Py_ssize_t i = 0; i < j; i++)
-            for (Py_ssize_t c = 0; c < m; c++)
-                B[i * m + c] -= A[i * n + j] * B[j * m + c];
-    }
-    return 1;
 }
 
 /* From here on it is Python's affair. */
@@ -1087,7 +1206,7 @@ static PyObject *least_points(PyObject *self, PyObject *args)
     int fits = k > 0 && k <= 64 && d > 0 && d % LANED == 0 && l2 > 0 && LEN(0) == 8 * count * d &&
                LEN(1) == 8 * count * k && LEN(2) == 8 * count * k * d && LEN(3) == LEN(1) && LEN(4) == LEN(0) &&
                LEN(5) == LEN(0);
-    double *z = fits ? PyMem_Malloc(d * sizeof(double)) : NULL;
+    double *z = fits ? PyMem_Malloc((d + k * k) * sizeof(double)) : NULL;
     if (fits && !z)
         PyErr_NoMemory();
     fits = fits && z;
@@ -1097,7 +1216,7 @@ static PyObject *least_points(PyObject *self, PyObject *args)
         Py_BEGIN_ALLOW_THREADS;
         for (Py_ssize_t p = 0; p < count; p++) {
             const Halfspaces at = {rows + p * k * d, need + p * k, lower + p * d, upper + p * d, k, d, l1, l2};
-            least_point(v + p * d, mu + p * k, z, &at, sweeps);
+            least_point(v + p * d, mu + p * k, z, z + d, &at, sweeps);
         }
         Py_END_ALLOW_THREADS;
     }
@@ -1141,6 +1260,42 @@ static PyObject *inner(PyObject *self, PyObject *args)
     return done(&given, 3, fits);
 }
 
+static PyObject *convolve(PyObject *self, PyObject *args)
+{
+    Given given;
+    Py_ssize_t length, after;
+    if (!PyArg_ParseTuple(args, "w*y*y*nn", OF(0), OF(1), OF(2), &length, &after))
+        return NULL;
+    const Py_ssize_t block = length > 0 && after > 0 ? 8 * length * after : 0;
+    const int fits = block && LEN(0) % block == 0 && LEN(0) == LEN(1) && LEN(2) >= 8 && LEN(2) % 8 == 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        convolved(AT(0), AT(1), LEN(0) / block, length, after, AT(2), LEN(2) / 8);
+        Py_END_ALLOW_THREADS;
+    }
+    return done(&given, 3, fits);
+}
+
+static PyObject *row_sums(PyObject *self, PyObject *args)
+{
+    Given given;
+    Py_ssize_t d;
+    int size;
+    if (!PyArg_ParseTuple(args, "w*y*ni", OF(0), OF(1), &d, &size))
+        return NULL;
+    const Py_ssize_t rows = LEN(0) / 16;
+    const int fits = (size == 4 || size == 8) && d > 0 && LEN(0) % 16 == 0 && LEN(1) == rows * d * size;
+    if (fits) {
+        double *of = AT(0);
+        const char *row = AT(1);
+        Py_BEGIN_ALLOW_THREADS;
+        for (Py_ssize_t i = 0; i < rows; i++, of += 2, row += d * size)
+            CALL(sums, of, (const void *)row, NULL, d);
+        Py_END_ALLOW_THREADS;
+    }
+    return done(&given, 2, fits);
+}
+
 static PyMethodDef methods[] = {
     {"words", words, METH_VARARGS, "words(out, key0, key1, counter0, ..., counter3, rows, jump, count)"},
     {"add_signs", add_signs, METH_VARARGS,
@@ -1161,12 +1316,14 @@ static PyMethodDef methods[] = {
      "least_points(points, multipliers, rows, need, lower, upper, k, l1, l2, sweeps)"},
     {"cholesky", cholesky, METH_VARARGS, "cholesky(A, B, n) -> whether A is positive definite; B becomes A^-1 B"},
     {"inner", inner, METH_VARARGS, "inner(out, A, B, n): out = A B^T for rows of n entries"},
+    {"convolve", convolve, METH_VARARGS, "convolve(out, rows, taps, length, after): along an axis of `length`"},
+    {"row_sums", row_sums, METH_VARARGS, "row_sums(out, X, d, itemsize): |x|_1, |x|_2^2 of each row"},
     {NULL, NULL, 0, NULL},
 };
 
 static int prepare(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "REVISION", 7);
+    return PyModule_AddIntConstant(module, "REVISION", 8);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};

@@ -51,6 +51,17 @@ def sums(x: Array, y: Array | None = None) -> tuple[float, float]:
         return _folded(np.abs(terms)), _folded(np.square(terms))
 
 
+def row_sums(X: Array) -> Values:
+    """|x|_1 and |x|_2^2 of each row (n, 2): the bits of `sums`."""
+    out = np.empty((len(X), 2))
+    if kernels.compiled is not None and X.size and kernels.suited(X):
+        kernels.compiled.row_sums(out, X, X.shape[1], X.itemsize)
+        return out
+    for i, row in enumerate(X):
+        out[i] = sums(row)
+    return out
+
+
 def step_norms(x: Array, y: Array) -> tuple[float, float, float]:
     """|x|_1, |y|_1 and |x - y|_1, in one compiled call where there is one."""
     if kernels.compiled is not None and x.size == y.size and kernels.suited(x, y):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 VARIABLE = "ZOMIRROR_KERNELS"
 """The environment variable that switches the compiled loops off when it is 0."""
-REVISION = 7
+REVISION = 8
 """The version of the interface; a library that was compiled for another one is ignored."""
 
 

@@ -1,4 +1,4 @@
-"""Inner products, and linear equations with a positive definite matrix, with the same bits on every machine."""
+"""Inner products, convolutions, and equations with a positive definite matrix, with the same bits on every machine."""
 
 from __future__ import annotations
 
@@ -53,3 +53,18 @@ def inner(A: Values, B: Values) -> Values:
             lanes = lanes[:, : lanes.shape[1] // 2] + lanes[:, lanes.shape[1] // 2 :]
         out[i] = lanes[:, 0]
     return out
+
+
+def convolve(rows: Values, taps: Values, length: int, after: int) -> Values:
+    """Blocks (length, after) convolved along their length with the symmetric taps; nothing lies beyond the ends."""
+    rows = np.ascontiguousarray(rows, np.float64)
+    if kernels.compiled is not None and rows.size:
+        out = np.empty_like(rows)
+        kernels.compiled.convolve(out, rows, taps, length, after)
+        return out
+    blocks = rows.reshape(-1, length * after)
+    total: Values = blocks * taps[0]
+    for lag in range(1, min(taps.size, length)):
+        total[:, lag * after :] += taps[lag] * blocks[:, : -lag * after]
+        total[:, : -lag * after] += taps[lag] * blocks[:, lag * after :]
+    return total.reshape(rows.shape)

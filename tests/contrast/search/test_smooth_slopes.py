@@ -44,21 +44,22 @@ def test_the_posterior_mean_is_that_of_the_formula(shape: tuple[int, ...]) -> No
     change = moves @ truth.T
     M = moves @ K @ moves.T + np.diag(noise * (moves**2).sum(axis=1))
     expected = slopes + (K @ moves.T @ np.linalg.solve(M, change - moves @ slopes.T)).T
-    np.testing.assert_allclose(near.learn_moves(slopes, moves, change, noise), expected, atol=1e-8)
+    np.testing.assert_allclose(near.learn_moves(slopes, moves, change, noise)[0], expected, atol=1e-8)
     features, steps = np.array([2, 5, 19]), np.array([0.3, -0.2, 0.05])
     single = np.zeros((3, d))
     single[np.arange(3), features] = steps
     by_feature = near.learn_features(slopes, features, steps, single @ truth.T, noise)
-    by_move = near.learn_moves(slopes, single, single @ truth.T, noise)
+    by_move, predicted = near.learn_moves(slopes, single, single @ truth.T, noise)
     np.testing.assert_allclose(by_feature, by_move, atol=1e-9)
+    np.testing.assert_allclose(predicted, single @ by_move.T, atol=1e-9)
 
 
 def test_slopes_that_are_right_stay_and_slopes_that_cannot_be_learnt_too() -> None:
     near, rng = Neighbours.of((8, 8), SIDE), np.random.default_rng(1)
     slopes, moves = rng.normal(size=(3, 64)), rng.normal(size=(4, 64))
-    np.testing.assert_allclose(near.learn_moves(slopes, moves, moves @ slopes.T, 0.1), slopes, atol=1e-9)
+    np.testing.assert_allclose(near.learn_moves(slopes, moves, moves @ slopes.T, 0.1)[0], slopes, atol=1e-9)
     nothing = np.full((4, 3), np.nan)
-    np.testing.assert_array_equal(near.learn_moves(slopes, moves, nothing, 0.1), slopes)
+    np.testing.assert_array_equal(near.learn_moves(slopes, moves, nothing, 0.1)[0], slopes)
     np.testing.assert_array_equal(near.learn_features(slopes, np.arange(4), np.ones(4), nothing, 0.1), slopes)
 
 
@@ -76,5 +77,5 @@ def test_the_same_bits_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> 
     for compiled in (kernels.found(), None):
         monkeypatch.setattr(kernels, "compiled", compiled)
         learnt = near.learn_features(slopes, np.arange(6) * 7, np.full(6, 0.3), change, 0.1)
-        found.append(near.learn_moves(learnt, moves, change, 0.1).tobytes())
+        found.append(np.concatenate(near.learn_moves(learnt, moves, change, 0.1)[0]).tobytes())
     assert found[0] == found[1]

@@ -1,124 +1,94 @@
-"""Search an image for the cheapest point beyond the decision boundary, with few queries.
+"""Search an image for the cheapest point beyond the decision boundary, with few queries in few batches.
 
-1. From several origins, move each cell of a grid by PROBE and estimate the slopes of all scores (smooth_slopes.py).
-2. Solve the linear model exactly: the least penalty beyond the boundary, for each of the nearest rival classes of a PN
+1. From several origins together, move each cell of a grid by PROBE and estimate the slopes of all scores
+   (smooth_slopes.py).
+2. Solve the linear models exactly: the least penalty beyond the boundary, for each of the nearest rival classes of a PN
    or all rivals of a PP jointly. Query the solutions, learn from what they changed, solve again: each rival's best
    point begins a chain.
 3. Rounds: query the features in use and the most promising others singly around a chain's point, then solve and query
-   within trust regions as in step 2. The next round goes to the chain that may still become the best.
+   within trust regions as in step 2. The next round goes to the chains that may still become the best, several at once
+   while many queries are left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Goal
+from zomirror.contrast.prior import Prior
+from zomirror.contrast.search.chain import PROBE, SHRINKING, Chain, Seen
 from zomirror.contrast.search.coarse_to_fine import Grid
-from zomirror.contrast.search.local_refinement import Pull, along, bounded, steps_within
+from zomirror.contrast.search.local_refinement import Pull, bounded, steps_within
 from zomirror.contrast.search.smooth_slopes import Neighbours
+from zomirror.errors import ArgumentError
+from zomirror.features.image_axes import image_axes
 from zomirror.features.vector import VectorPlace
-from zomirror.numerics.arrays import Array, Indices
+from zomirror.numerics.arrays import Array, Indices, row_sums
 from zomirror.numerics.elastic_point import least_points
 from zomirror.numerics.linear import inner
 
 Vector = NDArray[np.float64]
-Asking = Generator[list[Array], Vector, Candidate | None]
-"""Yields points, is sent their scores (n, classes), returns the best."""
-Batch = tuple[list[Candidate], Vector]
-"""Points that were queried, and their scores."""
+Asking = Generator[Array, Vector, Candidate | None]
+"""Yields points (n, d), is sent their scores (n, classes), returns the best."""
 
-PROBE, LEAST_PROBE, PROBE_FACTOR = 0.3, 0.05, 0.7
-"""The step along a cell or a feature in units of its range, the least one, and its factor after a failed round. Steps
-of 0.05 from the beginning do not see what a full change of a pixel does."""
 CELLS = 64
 """Cells of a channel that are probed, at most."""
 CELL_SHARE = 0.25
 """Probing the cells of one origin may use 25 % of the queries; cells are larger otherwise."""
 NOISE, SECANT_NOISE = 0.1, 0.1
 """Variance of a probe and of the change along a solution, in units of the prior variance times the squared step."""
-RIVALS, NEXT_RIVALS, FACETS = 6, 2, 8
+RIVALS, NEXT_RIVALS, FACETS = 9, 2, 8
 """Rival classes that a PN tries from an origin, and in each round; rivals that a PP keeps below its class."""
 FIRST_AIMS, AIMS = 6, 6
 """How often the linear models are solved and their solutions queried: from an origin, and in each round."""
-RADII = (0.5, 0.15)
+RADII = (0.8, 0.3)
 """Trust regions of a round, as fractions of the radius of the chain, which begins with the whole range of a feature."""
+WIDER = 3
+"""When all chains have ended, the best one goes on with 3 times as many promising features."""
+TRIES = 3
+"""A round that gains nothing looks within smaller regions, 3 in all, before features are queried again."""
 CORRECTION = 1.1
 """A model that was wrong by m is corrected by 1.1 m where the point is not yet beyond the boundary, else by m / 1.1."""
-PROMISING, IN_USE = 40, 60
+PROMISING, IN_USE = 20, 30
 """Features that a round queries singly: the most promising ones besides those in use, and of those in use at most."""
-GAIN = 0.004
-"""A round that lowers F by less than 0.4 % has failed."""
-SHRINKING, LAST_RADIUS = 0.3, 0.03
-"""Factor of the radius after a failed round, and the radius below which a chain has ended."""
-HOPE = (0.7, 0.9, 0.95, 1.0)
-"""The part of its F that a chain may end with after 0, 1, 2 and more rounds: the most hopeful one goes on."""
 LEVELS = 8
 """Halvings for the best margin between the least valid one and -kappa."""
-ORIGINS_PN = (0.0, 0.25, 0.5, 1.0)
+ORIGINS_PN = (0.0, 1.0, 0.5, 2.0)
 """Origins of a PN, as fractions of the way from x0 to the centre of the decision set."""
 ORIGINS_PP = (0.0, 1.0, 0.5)
 """Origins of a PP, as fractions of the smallest valid multiple of x0."""
-ORIGIN_SHARE = 0.15
-"""Another origin is tried while at most 15 % of the queries are used."""
+ORIGIN_SHARE = 0.25
+"""The cells of all origins together may use 25 % of the queries."""
 MULTIPLES = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875)
 """Multiples of x0 that are tried."""
+ROUNDS_LEFT, TOGETHER = 3, 4
+"""As many chains have a round at the same time as leave queries for 3 rounds each, and at most 4."""
+MOST_TRUST = 2.0
+"""The slopes of a prior are multiplied by 2 at most."""
 LARGEST = 20_000
 """Larger images are not searched in this way: the observations of their cells take too much memory."""
-
-
-@dataclass(eq=False)
-class Chain:
-    """A point of the search with its scores and the slopes there, improved round by round."""
-
-    best: Candidate
-    scores: Vector
-    slopes: Vector
-    radius: float = 1.0
-    probe: float = PROBE
-    rounds: int = 0
-    w: Vector = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.w = self.best.w.astype(np.float64)
-
-    @property
-    def ended(self) -> bool:
-        """Whether no further round is worth its queries."""
-        return self.radius < LAST_RADIUS
-
-    @property
-    def hope(self) -> tuple[bool, float]:
-        """What the chain may become; the least is the most hopeful."""
-        if not self.best.valid:
-            return True, float(np.nan_to_num(self.best.margin, nan=np.inf))
-        return False, self.best.fun * HOPE[min(self.rounds, len(HOPE) - 1)]
-
-    def move(self, best: Candidate, scores: Vector) -> None:
-        """Go on from another point with the same slopes."""
-        self.best, self.scores, self.w = best, scores, best.w.astype(np.float64)
-
-    def failed(self) -> None:
-        """Look closer from now on."""
-        self.radius *= SHRINKING
-        self.probe = max(LEAST_PROBE, PROBE_FACTOR * self.probe)
 
 
 class BoundarySearch:
     """The search, for at most `allowed` queries while nothing is valid, and at most `most` in all."""
 
-    def __init__(self, place: VectorPlace, goal: Goal, pull: Pull, allowed: int, most: int) -> None:
+    def __init__(
+        self, place: VectorPlace, goal: Goal, pull: Pull, allowed: int, most: int, *, prior: Prior | None = None
+    ) -> None:
+        self._prior = prior
         self.place, self.goal, self.pull, self._allowed, self._most = place, goal, pull, allowed, most
         self._used = 0
         self.best: Candidate | None = None
         sides = (np.broadcast_to(side, place.start.shape) for side in (place.box.lower, place.box.upper))
         self._lower, self._upper = (side.astype(np.float64) for side in sides)
         self._free = np.flatnonzero(self._lower < self._upper)
-        self._grid = self._cells()
-        self._near = Neighbours.of(place.x0.shape, self._grid.side)
+        self._cell_of, side, self._cells = self._grid()
+        self._near = Neighbours.of(place.x0.shape, side)
+        self._promised = PROMISING
         self._sign = 1.0 if pull.kept else -1.0
 
     @property
@@ -126,152 +96,226 @@ class BoundarySearch:
         """Queries left."""
         return (self._most if self.best is not None and self.best.valid else self._allowed) - self._used
 
-    def _cells(self) -> Grid:
-        """The smallest cells that can be afforded."""
-        shape, free = self.place.x0.shape, self._free
-        side = 1
-        while side < max(shape):
+    def _grid(self) -> tuple[Indices, int, int]:
+        """The smallest cells that can be afforded, their side and how many there are."""
+        shape, side = self.place.x0.shape, 1
+        if image_axes(shape) is None:
+            count = max(1, min(CELLS, self.place.d, int(CELL_SHARE * self._most)))
+            return np.arange(self.place.d) * count // self.place.d, 1, count
+        while True:
             grid = Grid(shape, side)
-            if grid.count <= CELLS * grid.channels and np.unique(grid.cell_of[free]).size <= CELL_SHARE * self._most:
-                break
+            cell_of, channels = grid.cell_of, grid.channels
+            count = int(np.unique(cell_of[self._free]).size)
+            if (cell_of.max() + 1 <= CELLS * channels and count <= CELL_SHARE * self._most) or side >= max(shape):
+                return cell_of, side, count
             side += 1
-        return Grid(shape, side)
 
     def run(self) -> Asking:
         """The best point found."""
-        chains: list[Chain] = []
-        for i, origin in enumerate((yield from self._origins())):
-            if i == 0 or self._used <= ORIGIN_SHARE * self._most:
-                chains += yield from self._begun(origin)
-        while self.left > 0 and (alive := [chain for chain in chains if not chain.ended]):
-            chain = min(alive, key=lambda chain: chain.hope)
-            yield from self._round(chain)
-            support = chain.w != 0
-            for other in chains:
-                same = other is not chain and np.array_equal(other.w != 0, support)
-                if same and not chain.best.better_than(other.best):
-                    chain.radius = 0.0  # it has arrived where another chain is
+        chains = yield from self._begun((yield from self._origins()))
+        while self.left > 0 and chains:
+            if not (alive := [chain for chain in chains if not chain.ended]):
+                if self._promised >= self._free.size:
+                    break
+                self._promised *= WIDER
+                alive = [min(chains, key=lambda chain: (not chain.valid, chain.fun if chain.valid else chain.margin))]
+                alive[0].radius = SHRINKING
+            each = self._promised + int(np.median([np.count_nonzero(chain.w) for chain in alive]))
+            count = max(1, min(TOGETHER, self.left // (ROUNDS_LEFT * each)))
+            chosen = sorted(alive, key=lambda chain: chain.hope)[:count]
+            yield from self._round(chosen)
+            for chain in chosen:
+                support = chain.w != 0
+                for other in chains:
+                    same = other is not chain and not other.ended and np.array_equal(other.w != 0, support)
+                    if same and not other.worse_than(chain.valid, chain.fun, chain.margin):
+                        chain.radius = 0.0  # it has arrived where another chain is
         return self.best
 
-    def _origins(self) -> Generator[list[Array], Vector, Sequence[Array]]:
+    def _origins(self) -> Generator[Array, Vector, Array]:
         start, one = self.place.start, self.place.start.dtype.type
         if self.place.kind == "PN":
             parts: Sequence[float] = ORIGINS_PN
         else:
-            seen, _ = yield from self._ask([self.place.box.project(start * one(part)) for part in MULTIPLES])
-            valid = [part for part, point in zip(MULTIPLES, seen, strict=False) if point.valid]
+            seen = yield from self._ask(np.stack([start * one(part) for part in MULTIPLES]))
+            valid = [part for part, good in zip(MULTIPLES, seen.valid, strict=False) if good]
             parts = [min(valid, default=1.0) * part for part in ORIGINS_PP]
-        return [self.place.box.project(start * one(part)) for part in parts]
+        count = max(1, int(ORIGIN_SHARE * self._most / max(1, self._cells)))
+        return np.stack([start * one(part) for part in parts[:count]])
 
-    def _begun(self, origin: Array) -> Generator[list[Array], Vector, list[Chain]]:
-        """Chains for the rivals, begun with the solutions of the linear models around the origin."""
-        seen, scores = yield from self._ask([origin])
-        if not seen or not np.isfinite(scores).all():
+    def _begun(self, origins: Array) -> Generator[Array, Vector, list[Chain]]:
+        """Chains for the rivals, begun with the solutions of the linear models around the origins."""
+        seen = yield from self._ask(origins)
+        known = [i for i, row in enumerate(seen.scores) if np.isfinite(row).all()]
+        chains = [Chain.at(seen, i, np.zeros((seen.scores.shape[1], self.place.d))) for i in known]
+        moves = []
+        for chain in chains:
+            steps = self._steps(chain.w, PROBE)
+            cells = np.unique(self._cell_of[steps != 0])
+            moves.append(np.where(self._cell_of == cells[:, None], steps, 0.0))
+        if not sum(map(len, moves)):
             return []
-        chain = Chain(seen[0], scores[0], np.zeros((scores.shape[1], origin.size)))
-        steps = self._steps(chain.w, PROBE)
-        cell_of = self._grid.cell_of
-        cells = np.unique(cell_of[steps != 0])
-        moves = np.where(cell_of == cells[:, None], steps, 0.0)
-        seen, reply = yield from self._ask(list((chain.w + moves).astype(origin.dtype)))
-        if seen:
-            chain.slopes = self._near.learn_moves(chain.slopes, moves[: len(seen)], reply - chain.scores, NOISE)
-        found = yield from self._solved(chain, RIVALS, (1.0,), FIRST_AIMS, stay=True)
-        return [Chain(best, row, chain.slopes.copy()) for best, row in found if np.isfinite(row).all()]
+        points = np.concatenate([chain.w + move for chain, move in zip(chains, moves, strict=True)])
+        seen = yield from self._ask(points.astype(origins.dtype))
+        for chain, move, rows in zip(chains, moves, _parts(moves, len(seen.points)), strict=True):
+            if rows.size:
+                change = seen.scores[rows] - chain.scores
+                self._guess(chain, move[: rows.size], change)
+                chain.slopes, _ = self._near.learn_moves(chain.slopes, move[: rows.size], change, NOISE)
+        return (yield from self._solved(chains, RIVALS, (1.0,), FIRST_AIMS, stay=True))
 
-    def _round(self, chain: Chain) -> Generator[list[Array], Vector, None]:
-        features = self._promising(chain)
-        steps = self._steps(chain.w, chain.probe)[features]
-        seen, reply = yield from self._ask(along(chain.best.w, features, steps))
-        count = len(seen)
-        if count:
-            change = reply - chain.scores
-            chain.slopes = self._near.learn_features(chain.slopes, features[:count], steps[:count], change, NOISE)
-        before = chain.best
-        yield from self._solved(chain, NEXT_RIVALS, RADII, AIMS)
-        chain.rounds += 1
-        valid = before.valid and chain.best.valid
-        old, new = (before.fun, chain.best.fun) if valid else (before.margin, chain.best.margin)
-        if chain.best is before or (before.valid == chain.best.valid and new > old - GAIN * abs(old)):
-            chain.failed()
+    def _guess(self, chain: Chain, moves: Vector, change: Vector) -> None:
+        """Begin with the slopes that the prior says, times the factor that the moves bear out best."""
+        if self._prior is None:
+            return
+        guess = self._prior.slopes(self.place, chain.w.astype(self.place.start.dtype))
+        if guess.shape != chain.slopes.shape:
+            raise ArgumentError(
+                f"expected prior for {len(chain.scores)} classes, got {len(guess)}: as many as the model"
+            )
+        expected = inner(moves, guess).ravel()[None]
+        size, fit = row_sums(expected)[0, 1], inner(expected, change.ravel()[None])[0, 0]
+        trust = fit / size if size > 0 else 0.0
+        chain.guess, chain.trust = guess, min(max(trust, 0.0), MOST_TRUST) if np.isfinite(trust) else 0.0
+        chain.slopes = chain.trust * guess
+
+    def _guess_again(self, chain: Chain) -> None:
+        """Follow the prior to where the chain has moved."""
+        if self._prior is None or chain.guess is None or chain.trust == 0 or not self._prior.local:
+            return
+        guess = self._prior.slopes(self.place, chain.w.astype(self.place.start.dtype))
+        chain.slopes, chain.guess = chain.slopes + chain.trust * (guess - chain.guess), guess
+
+    def _round(self, chains: list[Chain]) -> Generator[Array, Vector, None]:
+        """One round of each chain."""
+        for chain in chains:
+            self._guess_again(chain)
+        features = [self._promising(chain) for chain in chains]
+        steps = [self._steps(chain.w, chain.probe)[chosen] for chain, chosen in zip(chains, features, strict=True)]
+        counts = [chosen.size for chosen in features]
+        points = np.repeat([chain.w for chain in chains], counts, axis=0)
+        points[np.arange(len(points)), np.concatenate(features)] += np.concatenate(steps)
+        if len(points):
+            seen = yield from self._ask(points.astype(self.place.start.dtype))
+            parts = _parts(features, len(seen.points))
+            for chain, chosen, step, rows in zip(chains, features, steps, parts, strict=True):
+                if rows.size:
+                    known, change = chosen[: rows.size], seen.scores[rows] - chain.scores
+                    chain.slopes = self._near.learn_features(chain.slopes, known, step[: rows.size], change, NOISE)
+        for chain in chains:
+            chain.rounds += 1
+        trying, first = chains, {id(chain): chain.radius for chain in chains}
+        for _ in range(TRIES):  # smaller radii cost less than another model
+            before = [chain.state for chain in trying]
+            yield from self._solved(trying, NEXT_RIVALS, RADII, AIMS)
+            trying = [chain for chain, state in zip(trying, before, strict=True) if not chain.gained(state)]
+            for chain in trying:
+                chain.radius *= SHRINKING
+            if not trying or self.left <= 0:
+                break
+        for chain in trying:
+            chain.fail(first[id(chain)])
 
     def _solved(
-        self, chain: Chain, rivals: int, radii: Sequence[float], aims: int, *, stay: bool = False
-    ) -> Generator[list[Array], Vector, list[tuple[Candidate, Vector]]]:
-        """Solve and query the problems of all rivals and radii, `aims` times; the best point for each rival.
+        self, chains: list[Chain], rivals: int, radii: Sequence[float], aims: int, *, stay: bool = False
+    ) -> Generator[Array, Vector, list[Chain]]:
+        """Solve and query the problems of all chains, rivals and radii, `aims` times.
 
-        Unless it has to `stay`, the chain moves to every better point. Each solution corrects the slopes, and what they
-        still predict wrongly at the last solution of a problem is corrected in its margin.
+        Unless it has to `stay`, a chain moves to every better point; if it stays, a new chain begins at the best point
+        for each of its rivals, and these are returned. Each solution corrects the slopes, and what they still predict
+        wrongly at the last solution of a problem is corrected in its margin.
         """
-        found: dict[int, tuple[Candidate, Vector]] = {}
-        wrong = np.zeros(0)
+        begun: dict[tuple[int, int], Chain] = {}
+        groups = [self._groups(chain.scores, rivals) for chain in chains]
+        each = len(groups[0]) * len(radii)
+        wrong = np.zeros((len(chains), each))
         for _ in range(aims):
-            groups = [group for group in self._rivals(chain.scores, rivals) for _ in radii]
-            if not wrong.size:
-                wrong = np.zeros(len(groups))
-            points = self._solutions(chain, groups, np.tile(radii, len(groups) // len(radii)) * chain.radius, wrong)
-            seen, reply = yield from self._ask(points)
-            count = len(seen)
-            if not count:
+            points = self._solutions(chains, groups, radii, wrong)
+            rows, asked = _distinct(points, [chain.w for chain in chains])
+            if not asked.size or not self.left:
                 break
-            for group, candidate, row in zip(groups, seen, reply, strict=False):
-                if group[0] not in found or candidate.better_than(found[group[0]][0]):
-                    found[group[0]] = candidate, row
-            moves = np.array([candidate.w for candidate in seen], np.float64) - chain.w
-            moved = np.abs(moves).max(axis=1) > 0
-            if moved.any():
-                change = (reply - chain.scores)[moved]
-                chain.slopes = self._near.learn_moves(chain.slopes, moves[moved], change, SECANT_NOISE)
-            best = min(
-                range(count), key=lambda i: (not seen[i].valid, seen[i].fun if seen[i].valid else seen[i].margin)
-            )
-            if not stay and seen[best].better_than(chain.best):
-                chain.move(seen[best], reply[best])
-                wrong[:] = 0.0
-                continue
-            for i, (candidate, move) in enumerate(zip(seen, moves, strict=True)):
-                slopes, gaps = self._model(chain, groups[i])
-                missed = candidate.margin - float((gaps - inner(slopes, move[None, self._free])[:, 0]).max())
-                short = candidate.margin > -self.goal.kappa
-                wrong[i] = np.nan_to_num(missed) * (CORRECTION if short else 1 / CORRECTION)
-        return list(found.values())
+            seen = yield from self._ask(points[asked])
+            owners = asked[: len(seen.points)] // each
+            moves = seen.points - np.array([chain.w for chain in chains])[owners]
+            smoothed = self._near.smooth(moves)
+            for i, chain in enumerate(chains):
+                mine = np.flatnonzero(owners == i)
+                if not mine.size:
+                    continue
+                change = seen.scores[mine] - chain.scores
+                chain.slopes, predicted = self._near.learn_moves(
+                    chain.slopes, moves[mine], change, SECANT_NOISE, smoothed[mine]
+                )
+                best = seen.best_of(mine)
+                if stay:
+                    for j, row in enumerate(rows[i * each : (i + 1) * each]):
+                        if 0 <= row < len(seen.points) and np.isfinite(seen.scores[row]).all():
+                            one = begun.setdefault(
+                                (i, int(groups[i][j // len(radii)][0])), Chain.at(seen, row, chain.slopes)
+                            )
+                            if one.worse_than(bool(seen.valid[row]), float(seen.fun[row]), float(seen.margins[row])):
+                                one.move(seen, row)
+                elif chain.worse_than(bool(seen.valid[best]), float(seen.fun[best]), float(seen.margins[best])):
+                    chain.move(seen, best)
+                    groups[i], wrong[i] = self._groups(chain.scores, rivals), 0.0
+                    continue
+                rows_of = np.array(rows[i * each : (i + 1) * each])
+                again = np.flatnonzero((rows_of >= 0) & (rows_of < len(seen.points)))
+                asked_of, group = rows_of[again], groups[i][again // len(radii)]
+                expected = (chain.scores + predicted)[asked_of - mine[0]]
+                gaps = expected[np.arange(again.size)[:, None], group] - expected[:, [self.pull.own]]
+                missed = seen.margins[asked_of] - (self._sign * gaps).max(axis=1)
+                missed[np.isnan(missed)] = 0.0
+                short = seen.margins[asked_of] > -self.goal.kappa
+                wrong[i, again] = missed * np.where(short, CORRECTION, 1 / CORRECTION)
+        for (i, _), one in begun.items():
+            one.slopes = chains[i].slopes  # with what the last solutions showed; learning makes a new array
+            one.guess, one.trust = chains[i].guess, chains[i].trust
+        return list(begun.values())
 
-    def _model(self, chain: Chain, rivals: list[int]) -> tuple[Vector, Vector]:
-        """Slopes (k, free) and values (k,) such that margin = max_j(value_j - <slope_j, step>)."""
-        own = self.pull.own
-        slopes = -self._sign * (chain.slopes[rivals] - chain.slopes[own])[:, self._free]
-        return slopes, self._sign * (chain.scores[rivals] - chain.scores[own])
+    def _solutions(self, chains: list[Chain], groups: list[Indices], radii: Sequence[float], wrong: Vector) -> Array:
+        """The cheapest points beyond the boundary of the linear models, within the radii: of each chain in turn."""
+        n, (g, k), r, free = len(chains), groups[0].shape, len(radii), self._free
+        slopes, needed = np.empty((n, g, r, k, free.size)), np.empty((n, g, r, k))
+        for i, (chain, group) in enumerate(zip(chains, groups, strict=True)):
+            own = self.pull.own
+            near = chain.slopes[:, free]
+            rows = -self._sign * (near[group] - near[own])
+            slopes[i] = rows[:, None]
+            at = inner(rows.reshape(g * k, -1), chain.w[None, free]).reshape(g, k)
+            # Aim strictly beyond the boundary, by more than the rounding error of the scores.
+            strictly = 1e-6 * (1.0 + float(np.abs(chain.scores).max()))
+            gaps = self._sign * (chain.scores[group] - chain.scores[own])
+            needed[i] = (gaps + at + strictly)[:, None]
+            needed[i] += wrong[i].reshape(g, r, 1)
+        at = np.array([chain.w for chain in chains])
+        size = np.array([chain.radius for chain in chains])[:, None, None] * np.array(radii)[:, None]
+        lower = np.maximum(self._lower[free], at[:, None, free] - size)
+        upper = np.minimum(self._upper[free], at[:, None, free] + size)
+        shape = (n, g, r, free.size)
+        low, high = (np.broadcast_to(side[:, None], shape).reshape(-1, free.size) for side in (lower, upper))
+        solved = cheapest(slopes.reshape(n * g * r, k, -1), needed.reshape(-1, k), low, high, self.goal)
+        points = np.repeat(at, g * r, axis=0)
+        points[:, free] = solved
+        found: Array = self.place.box.project(points.astype(self.place.start.dtype))
+        return found
 
-    def _solutions(self, chain: Chain, groups: list[list[int]], radii: Vector, wrong: Vector) -> list[Array]:
-        """The cheapest points beyond the boundary of the linear models, within the radii."""
-        models = [self._model(chain, group) for group in groups]
-        slopes, gaps = (np.stack(parts) for parts in zip(*models, strict=True))
-        n, k, d = slopes.shape
-        at = chain.w[self._free]
-        lower, upper = (np.broadcast_to(side[self._free], (n, d)) for side in (self._lower, self._upper))
-        box = np.maximum(lower, at - radii[:, None]), np.minimum(upper, at + radii[:, None])
-        # Aim strictly beyond the boundary, by more than the rounding error of the scores.
-        strictly = 1e-6 * (1.0 + float(np.abs(chain.scores).max()))
-        needed = gaps + inner(slopes.reshape(n * k, d), at[None]).reshape(n, k) + wrong[:, None] + strictly
-        points = np.repeat(chain.w[None], n, axis=0)
-        points[:, self._free] = cheapest(slopes, needed, *box, self.goal)
-        return [self.place.box.project(point) for point in points.astype(self.place.start.dtype)]
-
-    def _rivals(self, scores: Vector, count: int) -> list[list[int]]:
-        """The rival classes of each problem: all in one for a class that must win, else one at a time."""
-        order = [int(i) for i in np.argsort(-scores, kind="stable") if i != self.pull.own]
-        return [order[:FACETS]] if self.pull.kept else [[rival] for rival in order[:count]]
+    def _groups(self, scores: Vector, count: int) -> Indices:
+        """The rival classes of each problem (problems, rivals): all in one for a class that must win, else one each."""
+        ranked = np.argsort(-scores, kind="stable")
+        order: Indices = ranked[ranked != self.pull.own]
+        return order[None, :FACETS] if self.pull.kept else order[:count, None]
 
     def _promising(self, chain: Chain) -> Indices:
         """The largest features in use and those that change the margin most for the nearest rivals."""
-        rivals = self._rivals(chain.scores, 1)[0][:3]
-        slopes, _ = self._model(chain, rivals)
+        rivals = self._groups(chain.scores, 1)[0][:3]
+        slopes = -self._sign * (chain.slopes[rivals] - chain.slopes[self.pull.own])[:, self._free]
         at, lower, upper = (side[self._free] for side in (chain.w, self._lower, self._upper))
         pull = np.maximum(np.where(upper > at, slopes, 0.0), np.where(lower < at, -slopes, 0.0)).max(axis=0)
         used = np.flatnonzero(at)
         used = used[np.argsort(-np.abs(at[used]), kind="stable")[:IN_USE]]
         pull[at != 0] = 0.0
-        others = np.argsort(-pull, kind="stable")[:PROMISING]
+        others = np.argsort(-pull, kind="stable")[: self._promised]
         chosen: Indices = self._free[np.sort(np.concatenate([used, others[pull[others] > 0]]))]
         return chosen
 
@@ -280,19 +324,42 @@ class BoundarySearch:
         steps[self._lower >= self._upper] = 0.0
         return steps
 
-    def _ask(self, points: list[Array]) -> Generator[list[Array], Vector, Batch]:
+    def _ask(self, points: Array) -> Generator[Array, Vector, Seen]:
         """Query the points that the queries left allow."""
-        points = points[: max(0, self.left)]
-        if not points:
-            return [], np.empty((0, 0))
+        points = self.place.box.project(points[: max(0, self.left)])
+        if not len(points):
+            return Seen(points, np.empty((0, 0)), np.empty(0), np.empty(0), np.empty(0, bool))
         self._used += len(points)
-        reply = bounded((yield points))
-        margins = self.pull.margins(reply)
-        seen = [self.goal.candidate(w, float(margin)) for w, margin in zip(points, margins, strict=True)]
-        for candidate in seen:
-            if candidate.better_than(self.best):
-                self.best = candidate
-        return seen, reply
+        scores = bounded((yield points))
+        margins = self.pull.margins(scores)
+        seen = Seen(points, scores, margins, *self.goal.judge(points, margins))
+        best = seen.best_of(np.arange(len(points)))
+        candidate = Candidate(points[best], float(margins[best]), float(seen.fun[best]), bool(seen.valid[best]))
+        if candidate.better_than(self.best):
+            self.best = candidate
+        return seen
+
+
+def _parts(lists: Sequence[Vector | Indices], count: int) -> list[Indices]:
+    """The rows of each list when they are put one after another, as far as there are `count` rows."""
+    ends = np.cumsum([0, *map(len, lists)])
+    return [np.arange(min(low, count), min(high, count)) for low, high in pairwise(ends)]
+
+
+def _distinct(points: Array, at: list[Vector]) -> tuple[list[int], Indices]:
+    """Which row of the points that are asked each point is (-1: the point of its chain), and which points these are."""
+    each = len(points) // len(at)
+    rows: list[int] = []
+    asked: list[int] = []
+    for i, w in enumerate(at):
+        known = {w.astype(points.dtype).tobytes(): -1}
+        for j in range(i * each, (i + 1) * each):
+            key = points[j].tobytes()
+            if key not in known:
+                known[key] = len(asked)
+                asked.append(j)
+            rows.append(known[key])
+    return rows, np.array(asked, np.intp)
 
 
 def cheapest(slopes: Vector, needed: Vector, lower: Vector, upper: Vector, goal: Goal) -> Vector:

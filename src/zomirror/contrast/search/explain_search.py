@@ -57,14 +57,21 @@ def search(progress: Progress) -> Search[Found]:
     return (yield from conducted(progress, _levels if progress.options.search else _nearest))
 
 
-def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request, Answer, Status]]) -> Search[Found]:
-    """Query the label, run `middle` to find better points, then query all scores of the best one."""
+Stage = Callable[[Progress], Generator[Request, Answer, Status]]
+
+
+def conducted(progress: Progress, middle: Stage, opening: Stage | None = None) -> Search[Found]:
+    """Query the label, run `middle` to find better points, then query all scores of the best one.
+
+    An `opening` comes before the queries that tell a safe margin.
+    """
     yield from _find_label(progress)
     if np.isnan(progress.scores).any():
         progress.note = f"{Status.NONFINITE.value}: the scores of x0 are {_shown(progress.scores)}"
         return progress.found(Status.NONFINITE, progress.scores)
     best = progress.chosen
-    if best.valid and best.fun == -progress.goal.kappa:
+    steady = progress.answers is None  # else x0 or the baseline, queried once, may have been lucky
+    if steady and best.valid and best.fun == -progress.goal.kappa:
         progress.note = (
             f"x0 is not classified {progress.label}, so nothing has to change"
             if progress.place.kind == "PN"
@@ -72,8 +79,10 @@ def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request
         )
         scores = yield from ask_scores(progress, [best.w])
         return progress.found(Status.TARGET, scores[0])
-    yield from ask_safe_margin(progress)
     try:
+        if opening is not None:
+            yield from opening(progress)
+        yield from ask_safe_margin(progress)
         status = yield from middle(progress)
     except CallbackStop:
         status = Status.CALLBACK
@@ -140,15 +149,17 @@ def _nearest(progress: Progress) -> Generator[Request, Answer, Status]:
     if not isinstance(place, VectorPlace) or not _smooth(progress, place):
         return (yield from descend(progress))
     allowed = int(BOUNDARY_SHARE * progress.left)
-    beyond = BoundarySearch(place, progress.goal, pull_of(progress), allowed, progress.left)
+    prior = progress.options.prior
+    beyond = BoundarySearch(place, progress.goal, pull_of(progress), allowed, progress.left, prior=prior)
     found = yield from driven(progress, beyond.run(), ask_scores)
     return Status.BUDGET if found is not None and found.valid else (yield from descend(progress))
 
 
 def _smooth(progress: Progress, place: VectorPlace) -> bool:
-    """Whether neighbouring features of this input can be expected to have similar slopes: images, but not of trees."""
+    """Whether slopes can be guessed: neighbours in an image have similar ones, or there is a prior; not of trees."""
     given = progress.options.method is not None or progress.radius is not None
-    return not given and is_picture(place.x0.shape) and place.d <= LARGEST
+    known = is_picture(place.x0.shape) or progress.options.prior is not None
+    return not given and known and place.d <= LARGEST
 
 
 def descend(progress: Progress) -> Generator[Request, Answer, Status]:

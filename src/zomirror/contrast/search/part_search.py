@@ -190,7 +190,8 @@ def prune(
             if not some:
                 break
             margins = yield from presence.rank([found, *(without(found, [pieces[i]]) for i in some)])
-            rises = margins[1:] - margins[0]
+            with np.errstate(invalid="ignore"):  # of infinite scores
+                rises = margins[1:] - margins[0]
             for i, rise in zip(some, rises, strict=True):
                 harm[pieces[i]] = rise / pieces[i].size
             order = [int(j) for j in np.argsort(rises, kind="stable") if presence.is_valid(margins[1 + j])]

@@ -119,4 +119,5 @@ class Presence:
             margins = yield Request(query, self.progress.kept_margins, self.place.inputs_over)
             self.progress.used += len(points)
             self.known |= {key: float(margin) for (key, _), margin in zip(some, margins, strict=True)}
+            self.progress.shown(self.progress.chosen)
         return np.array([self.known[key] for key in keys])

@@ -10,15 +10,16 @@ therefore estimates all slopes from far fewer queries than there are features. A
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.features.image_axes import image_axes
-from zomirror.numerics.arrays import Indices
+from zomirror.numerics.arrays import Indices, row_sums
 from zomirror.numerics.elementary import expm1
-from zomirror.numerics.linear import inner, solve
+from zomirror.numerics.linear import convolve, inner, solve
 
 Vector = NDArray[np.float64]
 
@@ -44,19 +45,17 @@ class Neighbours:
         return cls(shape, np.asarray(expm1(-(distances * distances) / (2 * length * length)) + 1.0, np.float64))
 
     @property
-    def axes(self) -> tuple[int, int]:
-        """The axes of the rows and columns of the image."""
+    def axes(self) -> tuple[int, ...]:
+        """The axes along which features have neighbours: the rows and columns of an image, none of other inputs."""
         axes = image_axes(self.shape)
-        if axes is None:
-            raise AssertionError(f"expected the shape of an image, got {self.shape}")
-        return axes.rows, axes.columns
+        return () if axes is None else (axes.rows, axes.columns)
 
     def smooth(self, rows: Vector) -> Vector:
         """K applied to each row (n, d)."""
-        image = rows.reshape(-1, *self.shape)
+        out = rows
         for axis in self.axes:
-            image = _convolved(image, 1 + axis, self.taps)
-        return image.reshape(rows.shape) + rows
+            out = convolve(out, self.taps, self.shape[axis], math.prod(self.shape[axis + 1 :]))
+        return out + rows
 
     def between(self, features: Indices) -> Vector:
         """K at pairs of features: (n, n)."""
@@ -84,25 +83,21 @@ class Neighbours:
         spread[:, features] = weights.T
         return slopes + self.smooth(spread)
 
-    def learn_moves(self, slopes: Vector, moves: Vector, change: Vector, noise: float) -> Vector:
-        """The posterior mean after moves (n, d) changed the scores by `change`; variance `noise` times |move|_2^2."""
-        covariance = inner(self.smooth(moves), moves)
-        sizes = [inner(move[None], move[None])[0, 0] for move in moves]
-        covariance[np.diag_indices(len(moves))] += noise * np.array(sizes)
-        weights = solve(covariance, change - inner(moves, slopes))
+    def learn_moves(
+        self, slopes: Vector, moves: Vector, change: Vector, noise: float, smoothed: Vector | None = None
+    ) -> tuple[Vector, Vector]:
+        """The posterior mean after moves (n, d) changed the scores by `change`, and the changes that it predicts.
+
+        The variance of an observation is `noise` times |move|_2^2; `smoothed` is K applied to the moves.
+        """
+        smoothed = self.smooth(moves) if smoothed is None else smoothed
+        covariance, predicted = inner(smoothed, moves), inner(moves, slopes)
+        noisy, sizes = covariance.copy(), row_sums(moves)[:, 1]
+        noisy[np.diag_indices(len(moves))] += noise * np.where(sizes > 0, sizes, 1.0)
+        weights = solve(noisy, change - predicted)
         if weights is None or not np.isfinite(weights).all():
-            return slopes
-        spread = np.zeros_like(slopes)
-        for move, weight in zip(moves, weights, strict=True):
-            spread += weight[:, None] * move
-        return slopes + self.smooth(spread)
-
-
-def _convolved(image: Vector, axis: int, taps: Vector) -> Vector:
-    """The image convolved with the symmetric taps along an axis; nothing lies beyond the border."""
-    image = np.moveaxis(image, axis, -1)
-    out = image * taps[0]
-    for lag in range(1, min(taps.size, image.shape[-1])):
-        out[..., lag:] += taps[lag] * image[..., :-lag]
-        out[..., :-lag] += taps[lag] * image[..., lag:]
-    return np.moveaxis(out, -1, axis)
+            return slopes, predicted
+        slopes = slopes.copy()
+        for move, weight in zip(smoothed, weights, strict=True):
+            slopes += weight[:, None] * move
+        return slopes, predicted + inner(covariance, weights.T)
