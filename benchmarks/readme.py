@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -179,18 +180,28 @@ def attack_table(model: str) -> str:
 
 
 def photograph_table() -> str:
-    """PN and PP of every photograph."""
-    head = ("photograph", "PN: queries", "pixels", "l1", "l2", "PP: queries", "part of the picture", "seconds")
-    rows = [
-        [line["name"]]
-        + [
-            f"{line['PN'][key]:{form}}"
-            for key, form in (("queries", ","), ("pixels", ","), ("l1", ".1f"), ("l2", ".2f"))
+    """Medians of the photographs, ours by default and everyone's on a grey ground."""
+    found = read("regions")
+    recognised = [line for line in found["photos"].values() if line["recognised"]]
+    lines = [(f"{kind}, every default", [line[kind] for line in recognised]) for kind in ("PP", "PN")]
+    for part, own in (("grey", "zomirror, 300 queries"), ("rex", "zomirror, 2,000 queries")):
+        names = dict.fromkeys(name for line in found.get(part, {}).values() for name in line)
+        lines += [
+            (f"{own if name == 'zomirror' else name}, grey", [line[name] for line in found[part].values()])
+            for name in names
         ]
-        + [f"{line['PP']['queries']:,}", f"{line['PP']['part']:.1%}", f"{line['seconds']:.0f}"]
-        for line in read("imagenet")
-    ]
-    return markdown(head, rows)
+    head = ("search", "photographs", "valid", "part of the picture", "connected parts", "queries", "CPU seconds")
+    return markdown(head, [_photograph_row(name, some) for name, some in lines])
+
+
+def _photograph_row(name: str, some: list[dict[str, Any]]) -> list[str]:
+    ours = [one for one in some if one["percent"] is not None]
+    right = [one for one in ours if ("keeps" not in one and one["valid"]) or "grey" in one.get("keeps", ())]
+    if "default" in name and "PP" in name:
+        right = [one for one in right if len(one["keeps"]) == 3]
+    middle = {key: median(one[key] for one in ours) for key in ("percent", "pieces", "rows", "seconds")}
+    shown = f"{middle['percent']:.1f} %", f"{middle['pieces']:g}", f"{middle['rows']:,.0f}", f"{middle['seconds']:.1f}"
+    return [name, str(len(some)), str(len(right)), *shown]
 
 
 def synthetic_table() -> str:
