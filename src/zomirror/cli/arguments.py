@@ -73,7 +73,9 @@ class SearchOptions:
     ] = None
     budget: Annotated[
         int | None,
-        typer.Option(help="Queries that each search may use. Default 2,000 for arrays, 10,000 for tables and attacks, 300 for regions and words."),
+        typer.Option(
+            help="Queries that each search may use. Default 2,000; for tables and attacks 10,000; regions, words 300."
+        ),
     ] = None
     max_sent: MaxSent = None
     bounds: Annotated[

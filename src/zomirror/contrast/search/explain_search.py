@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate
 from zomirror.contrast.progress import CallbackStop, Found, Progress
-from zomirror.contrast.search.boundary_search import LARGEST, BoundarySearch
+from zomirror.contrast.search.boundary_search import LARGEST, BoundarySearch, leads_of
 from zomirror.contrast.search.coarse_to_fine import is_picture
 from zomirror.contrast.search.evaluate import ask_scores, driven
 from zomirror.contrast.search.finishing import BEYOND, FINISH_SHARE, ended, pull_of, thinned
@@ -141,7 +141,9 @@ def _nearest(progress: Progress) -> Generator[Request, Answer, Status]:
         return (yield from descend(progress))
     allowed = int(BOUNDARY_SHARE * progress.left)
     prior = progress.options.prior
-    beyond = BoundarySearch(place, progress.goal, pull_of(progress), allowed, progress.left, prior=prior)
+    goal, pull = progress.goal, pull_of(progress)
+    leads = leads_of(prior, place, goal, pull)
+    beyond = BoundarySearch(place, goal, pull, allowed, progress.left, prior=prior, leads=leads)
     found = yield from driven(progress, beyond.run(), ask_scores)
     return Status.BUDGET if found is not None and found.valid else (yield from descend(progress))
 
