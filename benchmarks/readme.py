@@ -94,7 +94,7 @@ def attacks() -> Row:
 def kills() -> Row:
     lines = read("chaos")["results"].values()
     runs, killed = sum(line["runs"] for line in lines), sum(line["kills"] for line in lines)
-    equal, prefix = (sum(line[name] for line in lines) for name in ("equal", "prefix"))
+    equal, prefix = (sum(line.get(name, 0) for line in lines) for name in ("equal", "prefix"))
     measured = f"{equal} of {runs} runs ended bit for bit the same; {prefix} were cut short by `max_sent`, at a prefix"
     return f"{killed:,} kills (SIGKILL) at random moments", measured, "chaos.py"
 

@@ -137,8 +137,8 @@ class Mute(int):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"x0": torch.tensor(FOUR, requires_grad=True)}, r"Tensor, which numpy cannot read .*: detach\(\)"),
-        ({"x0": torch.tensor(FOUR, dtype=torch.bfloat16)}, r"Tensor, which numpy cannot read .*: detach\(\)"),
+        ({"x0": torch.tensor(FOUR, requires_grad=True)}, r"Tensor, which numpy cannot read .*: give \.detach\(\)"),
+        ({"x0": torch.tensor(FOUR, dtype=torch.bfloat16)}, r"Tensor, which numpy cannot read .*: give \.detach\(\)"),
         ({"x0": torch.tensor(FOUR, device="meta")}, r"Tensor, which numpy cannot read"),
         ({"x0": MASKED}, "some entries are masked: fill them"),
         ({"stochastic": np.array([True, False])}, "expected stochastic to be True or False, got array"),

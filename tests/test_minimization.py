@@ -408,7 +408,7 @@ def test_points_do_not_depend_on_blocks_or_on_the_way_of_calling() -> None:
     [
         (
             lambda values: torch.tensor(values, requires_grad=True),
-            r"got Tensor, which numpy cannot read .*: detach\(\)",
+            r"got Tensor, which numpy cannot read .*: give \.detach\(\)",
         ),
         (lambda values: torch.tensor(values, dtype=torch.bfloat16), "got Tensor, which numpy cannot read"),
         (lambda values: torch.tensor(values, device="meta"), "got Tensor, which numpy cannot read"),

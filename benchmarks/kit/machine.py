@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,14 @@ def machine() -> dict[str, Any]:
     }
 
 
-def store(name: str, document: dict[str, Any]) -> Path:
-    """Write results/<name>.json: the numbers, and the machine."""
+def store(name: str, document: dict[str, Any], *, flat: bool = False) -> Path:
+    """Write results/<name>.json: the numbers, and the machine; `flat` writes each list of numbers on one line."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps(document, indent=1) + "\n")
+    text = json.dumps(document, indent=1)
+    if flat:
+        text = re.sub(r"\[[^][{}\"]*\]", lambda found: " ".join(found[0].split()), text)
+    path.write_text(text + "\n")
     print(f"written: {path.relative_to(ROOT)}")
     return path
 

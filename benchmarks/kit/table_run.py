@@ -1,10 +1,11 @@
 """Train the models of tables.py, and run its peers. Runs in the environment `tables` of peer_env.py.
 
     python table_run.py prepare FOLDER                        data.pkl and one pickle for each table and model
-    python table_run.py METHOD FOLDER TABLE MODEL FIRST COUNT    prints the answers as JSON, one for each row
+    python table_run.py FOLDER TABLE MODEL METHOD=COUNT...    prints each method's answers for the first COUNT rows
 
 NICE and growing spheres work on codes (categories numbered in alphabetical order), DiCE on frames. An answer is a list
-of values in the order of the columns, or null; `rows` are the rows of the model asked for it.
+of values in the order of the columns, or null; `rows` are the rows of the model asked for it, `seconds` its processor
+time.
 """
 
 from __future__ import annotations
@@ -249,29 +250,34 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-def main() -> None:
-    method, folder = sys.argv[1], Path(sys.argv[2])
-    if method == "prepare":
-        prepare(folder)
-        print("{}")
-        return
-    table, name, first, count = sys.argv[3], sys.argv[4], int(sys.argv[5]), int(sys.argv[6])
-    data = pickle.loads((folder / "data.pkl").read_bytes())[table]  # noqa: S301 - written by `prepare`
-    model = Counted(pickle.loads((folder / f"{table}-{name}.pkl").read_bytes()))  # noqa: S301
+def answers(method: str, data: dict[str, Any], fitted: Any, count: int) -> dict[str, Any]:
+    """The answers for the first refused rows, and the rows of the model asked once for all of them."""
+    model = Counted(fitted)
     explain = METHODS[method](data, model)
-    once = model.rows
-    refused = np.flatnonzero(model.model.predict(data["test"]) == 0)[first : first + count]
-    found = []
-    for i in refused:
-        before, start = model.rows, time.perf_counter()
+    found: dict[str, Any] = {"once": model.rows, "answers": []}
+    for i in np.flatnonzero(fitted.predict(data["test"]) == 0)[:count]:
+        before, start = model.rows, time.process_time()
         try:
             row = explain(data["test"].iloc[[i]].reset_index(drop=True))
         except Exception as error:  # noqa: BLE001 - a failure of a peer is a result
             row = None
             print(f"{method}, row {i}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
         row = None if row is None else [v.item() if isinstance(v, np.generic) else v for v in row]
-        found.append({"index": int(i), "row": row, "rows": model.rows - before, "seconds": time.perf_counter() - start})
-    print(json.dumps({"once": once, "answers": found}))
+        spent = {"rows": model.rows - before, "seconds": round(time.process_time() - start, 3)}
+        found["answers"].append({"index": int(i), "row": row} | spent)
+    return found
+
+
+def main() -> None:
+    if sys.argv[1] == "prepare":
+        prepare(Path(sys.argv[2]))
+        print("{}")
+        return
+    folder, table, name = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    data = pickle.loads((folder / "data.pkl").read_bytes())[table]  # noqa: S301 - written by `prepare`
+    fitted = pickle.loads((folder / f"{table}-{name}.pkl").read_bytes())  # noqa: S301
+    asked = (one.split("=") for one in sys.argv[4:])
+    print(json.dumps({method: answers(method, data, fitted, int(count)) for method, count in asked}))
 
 
 if __name__ == "__main__":

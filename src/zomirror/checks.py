@@ -136,9 +136,8 @@ def as_array(value: object) -> NDArray[Any]:
         raise TypeError("a ragged sequence") from None
     except Exception as error:
         # A tensor that requires a gradient or lives on another device, or any object with an __array__ that fails.
-        remedy = (
-            "detach().cpu().float().numpy()" if type(value).__module__ == "torch" else "convert it to an array first"
-        )
+        tensor = type(value).__module__ == "torch"
+        remedy = "give .detach().cpu().float().numpy()" if tensor else "convert it to an array first"
         raise TypeError(
             f"{type(value).__name__}, which numpy cannot read ({type(error).__name__}): {remedy}"
         ) from error

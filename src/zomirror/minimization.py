@@ -49,6 +49,7 @@ def minimize(
     on_error: str | Retry = "raise",
     nonfinite: str = "stop",
     noise: float | None = None,
+    prior: object = None,
     run_dir: PathLike | None = None,
     workers: Any = None,
     block_rows: int | None = None,
@@ -101,6 +102,10 @@ def minimize(
     noise : float, optional
         The standard deviation of repeated values of f at one point; 0 for a deterministic f. By default the recommended
         method measures it with six queries, and repeats this during the run if f is noisy.
+    prior : vector or function, optional
+        A guess of the gradient of f, from a surrogate model or an earlier run: a vector, or a function of x that
+        returns one. It seeds the gradient memory of the recommended method, as far as it predicts the measured
+        differences; a wrong one is not used.
     run_dir : path, optional
         A directory for a journal of every query. The same call then resumes a killed run, to the same result bit for
         bit, and returns a finished one without queries. Ctrl-C and SIGTERM end the run after the batch in flight
@@ -121,7 +126,16 @@ def minimize(
     if run_dir is not None and rng is None:
         rng = stored_seed(run_dir)
     optimizer = Optimizer(
-        x0, l1=l1, l2=l2, bounds=bounds, method=method, rng=rng, stochastic=stochastic, returns=returns, noise=noise
+        x0,
+        l1=l1,
+        l2=l2,
+        bounds=bounds,
+        method=method,
+        rng=rng,
+        stochastic=stochastic,
+        returns=returns,
+        noise=noise,
+        prior=prior,
     )
     stop = StopRules(callback, maxiter, max_time, target)
     refuse = choice("nonfinite", nonfinite, ("stop", "refuse")) == "refuse"

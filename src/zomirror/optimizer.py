@@ -17,6 +17,7 @@ from zomirror.engine.ledger import JournalLedger, Ledger
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
 from zomirror.methods.descent import BestPoint, Keeper, Method, Retreating, State
 from zomirror.methods.presets import recommended
+from zomirror.methods.prior import Prior
 from zomirror.methods.query import MAX_BLOCK_ROWS, Query, Segment
 from zomirror.numerics.arrays import Array, Values, finite
 from zomirror.numerics.random import fingerprint, key_of, uniform
@@ -42,7 +43,7 @@ class Optimizer:
 
     Parameters
     ----------
-    x0, l1, l2, bounds, method, rng, stochastic, returns, noise
+    x0, l1, l2, bounds, method, rng, stochastic, returns, noise, prior
         As for minimize().
     """
 
@@ -58,6 +59,7 @@ class Optimizer:
         stochastic: bool = False,
         returns: str | None = None,
         noise: float | None = None,
+        prior: object = None,
     ) -> None:
         start = vector("x0", x0)
         box = Box.of(bounds, start.size).astype(start.dtype)
@@ -67,8 +69,15 @@ class Optimizer:
         problem = Problem(start.size, start.dtype, ElasticNet(l1, l2), box, flag("stochastic", stochastic))
         if noise is not None:
             noise = nonnegative("noise", noise)
+        if prior is not None and method is not None:
+            raise ArgumentError(
+                "expected no prior with a method of your own: the recommended one (method=None) uses it"
+            )
+        self._prior = None if prior is None else Prior.of(prior, start)
         self.method = (
-            recommended(start, problem.penalty, box, noise=noise) if method is None else _checked_method(method)
+            recommended(start, problem.penalty, box, noise=noise, prior=self._prior)
+            if method is None
+            else _checked_method(method)
         )
         self._keeper = self.method if isinstance(self.method, Keeper) else None  # checked once: it is as slow as a step
         with reading("method", self.method):
@@ -267,6 +276,8 @@ class Optimizer:
             "returns": self.returns,
             "max_sent": max_sent,
         }
+        if self._prior is not None:
+            known["prior"] = stable_repr("prior", self._prior.name)
         arrays = {"x0": self.x, "lower": np.asarray(problem.box.lower), "upper": np.asarray(problem.box.upper)}
         return RunDirectory.open(run_dir, known | dict(settings), arrays=arrays, max_sent=max_sent)
 

@@ -27,6 +27,24 @@ from zomirror.runs.directory import RunDirectory
 
 __all__ = ["here"]
 
+# --- help ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command", ["explain", "attack", "minimize", "report", "train", "reproduce", "bench", "serve", "studio"]
+)
+def test_help_begins_with_examples_and_shows_flags_as_flags(command: str, here: Path) -> None:
+    said = call(command, "--help").stdout
+    assert said.index(f"zomirror {command}", said.index("Usage") + 20) < said.index("Options")
+    assert "<bool>" not in said
+
+
+def test_options_that_most_calls_do_without_come_last(here: Path) -> None:
+    said = call("explain", "--help").stdout
+    headings = ["Arguments ─", "Options ─", "The search ─", "Tables ─", "Runs and files ─"]
+    assert said.index(headings[0]) < said.index(headings[1]) < min(map(said.index, headings[2:]))
+
+
 # --- explain -------------------------------------------------------------------------------------------------------
 
 
@@ -317,7 +335,7 @@ def test_minimize_finds_what_the_library_finds(here: Path, named: bool) -> None:
     assert (found["nfev"], found["status"], found["success"]) == (same.nfev, same.status.name, True)
 
 
-@pytest.mark.parametrize("name", [n for n in dir(zomirror.methods) if n == "recommended" or n.startswith("zo_")])
+@pytest.mark.parametrize("name", [n for n in dir(zomirror.methods) if n == "recommended" or n.startswith("zo")])
 def test_every_preset_is_reachable(here: Path, name: str) -> None:
     import toy_model  # type: ignore[import-not-found,unused-ignore]
 

@@ -695,6 +695,26 @@ def test_a_result_that_cannot_be_stored_is_given_all_the_same(path: Path, task: 
     assert "the result could not be stored" in result.message
 
 
+@pytest.mark.parametrize("error", [RecursionError("too deep"), TypeError("not JSON"), OSError(28, "no space")])
+def test_whatever_fails_while_storing_the_result_is_in_the_callers_hands(
+    path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F33: the next call stores it, without a query."""
+
+    def failing(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(RunDirectory, "finish", failing)
+    result = run(run_dir=path)
+    assert bits(result) == bits(run())
+    assert f"the result could not be stored: {type(error).__name__}: " in result.message
+    monkeypatch.undo()
+    never = Counted(sphere_function)
+    assert bits(run(never, run_dir=path)) == bits(result)
+    assert never.rows == 0
+    assert inspect(path).state == "finished"
+
+
 # --- a large answer is recorded in several parts ---------------------------------------------------------------------
 
 

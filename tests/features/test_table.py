@@ -206,3 +206,18 @@ def test_legal_rows_keep_fixed_and_directed_columns(data):
         assert after[name] in set(frame[name])
     assert after["income"] % 100 == 0
     assert after["children"] == int(after["children"])
+
+
+def test_a_value_that_no_reference_row_lacks_is_not_missing_in_x0():
+    table = zm.Table({"age": [20, 30], "city": ["a", None]})
+    with pytest.raises(ArgumentError, match="expected a value of age in x0, got a missing one, which no reference row"):
+        table.place({"age": None, "city": "a"}, "PN")
+    assert np.isnan(table.place({"age": 20, "city": None}, "PN").code[1])
+
+
+def test_a_series_with_a_name_twice_is_refused():
+    import pandas as pd
+
+    row = pd.Series([20, 30, "a"], index=["age", "age", "city"])
+    with pytest.raises(ArgumentError, match="expected x0 with different column names, got age more than once"):
+        zm.Table({"age": [20, 30], "city": ["a", "b"]}).place(row, "PN")

@@ -91,8 +91,46 @@ def test_a_dense_gradient_is_noticed_at_once(kind: str, d: int) -> None:
         g = {"equal": np.ones(d), "normal": np.random.default_rng(seed).normal(size=d), "flat": np.zeros(d)}[kind]
         search, batches = searched(lambda X, g=g: X @ g + np.square(X).sum(axis=1), np.zeros(d), problem(d), seed=seed)
         assert search.rows <= 200
-        assert len(batches[0]) == 27
+        assert len(batches[0]) == 35
         assert kind != "flat" or search.count == 0
+
+
+def test_signs_that_cancel_are_drawn_again() -> None:
+    d = 1_000
+    g = np.zeros(d)
+    search = begun(problem(d), np.zeros(d), 5, 0.0, shortest(0.0, 1.0, 3.0, np.dtype(float)))
+    query = asked(search, problem(d), np.zeros(d), KEY)
+    moves = (query.points()[1:] * 1e5)[[0, 8]]  # the plain and the weighted sum of the set of all
+    null = np.linalg.svd(moves[:, [100, 500, 700]])[2][-1]
+    g[[100, 500, 700]] = null  # both sums cancel
+    search = told(search, query, 1 + query.points() @ g)
+    assert search.stage == SAMPLE
+    assert search.repeated
+    while search.stage != OVER:
+        query = asked(search, problem(d), np.zeros(d), KEY)
+        search = told(search, query, 1 + query.points() @ g)
+    assert set(search.found[: search.count].tolist()) == {100, 500, 700}
+
+
+def test_at_a_kink_only_coordinates_along_which_f_falls_are_found() -> None:
+    d, falls, rises = 2_000, [3, 50, 700], [9, 80, 1_200]
+
+    def f(points: Any) -> Any:  # even in every coordinate, so every two-sided difference at 0 is 0
+        size = np.abs(points)
+        return 0.5 * size[:, rises].sum(axis=1) - size[:, falls].sum(axis=1) + np.square(points).sum(axis=1)
+
+    search, _ = searched(f, np.zeros(d), problem(d))
+    found = search.found[: search.count]
+    assert search.kinked
+    assert sorted(found.tolist()) == falls
+    np.testing.assert_allclose(np.abs(search.slopes[: search.count]), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(search.curvatures[: search.count], 2.0, rtol=1e-3)
+
+
+def test_a_smooth_even_function_is_not_a_kink() -> None:
+    search, batches = searched(lambda X: np.square(X).sum(axis=1), np.zeros(2_000), problem(2_000))
+    assert not search.kinked
+    assert search.rows == 2 * len(batches[0])
 
 
 def test_a_few_large_slopes_are_found_above_many_small_ones() -> None:

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
 
 import demo  # type: ignore[import-not-found]  # noqa: E402
+import explain_loan  # type: ignore[import-not-found]  # noqa: E402
 import sparse_cox  # type: ignore[import-not-found]  # noqa: E402
 import tune_queue  # type: ignore[import-not-found]  # noqa: E402
 from queue_network import Network  # type: ignore[import-not-found]  # noqa: E402
@@ -51,6 +52,14 @@ def test_digits_are_attacked(tmp_path: Path) -> None:
     pattern = r"\d is taken for \d with \d+ pixels? changed, l1 [\d.]+, [\d,]+ queries"
     assert all(re.match(pattern, line) for line in said)
     assert is_picture(tmp_path / "a.png")
+
+
+def test_a_refused_loan_is_explained_by_rows_that_exist(tmp_path: Path) -> None:
+    said = called(explain_loan, "--out", tmp_path).splitlines()
+    assert all(line.startswith("refused; granted if ") for line in said[:3])
+    assert len({line.partition(":")[0] for line in said[:3]}) > 1
+    assert re.fullmatch(r"refused because of .+, which alone (is|are) enough", said[3])
+    assert is_picture(tmp_path / "loan.png")
 
 
 def test_the_demonstration_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import subprocess
@@ -59,13 +60,25 @@ def test_changelog_and_citation_name_the_version() -> None:
     assert f'version: "{zomirror.__version__}"' in (ROOT / "CITATION.cff").read_text()
 
 
-def test_wheel_carries_the_types(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+def test_the_wheel_is_built_from_the_sdist_also_without_a_compiler(tmp_path: Path) -> None:
+    """`python -m build`: the sdist, and from it the wheel, which then works in numpy alone."""
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, env={**os.environ, "CC": "false"})
     [wheel] = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "zomirror/py.typed" in names
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert not [name for name in names if name.endswith(".so")]
     assert not [name for name in names if not name.startswith(("zomirror/", "zomirror-"))]
+
+
+def test_the_recipe_of_conda_has_the_version_and_the_dependencies() -> None:
+    recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text()
+    assert f'version: "{zomirror.__version__}"' in recipe
+    for wanted in (*PYPROJECT["project"]["dependencies"], *PYPROJECT["build-system"]["requires"]):
+        name, sign, version = wanted.partition(">=")
+        other = "matplotlib-base" if name == "matplotlib" else name
+        assert f"- {other} {sign}{version}\n" in recipe
 
 
 def test_import_is_light() -> None:
@@ -79,9 +92,12 @@ def test_import_is_light() -> None:
         "onnxruntime",
         "rich",
         "sklearn",
+        "starlette",
         "torch",
+        "uvicorn",
     )
-    code = f"import sys, zomirror; print(*sorted(set({(*heavy, 'typer', 'urllib3')!r}) & set(sys.modules)))"
+    every = "[getattr(zomirror, name) for name in zomirror.__all__]"  # a name is imported when it is used
+    code = f"import sys, zomirror; {every}; print(*sorted(set({(*heavy, 'typer', 'urllib3')!r}) & set(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert out.split() == []
 
@@ -143,9 +159,10 @@ def test_locks_agree_with_each_other() -> None:
             [
                 *PYPROJECT["project"]["dependencies"],
                 *PYPROJECT["build-system"]["requires"],
-                *[r for extra in ("dev", "docs", "sklearn", "dask", "torch") for r in EXTRAS[extra]],
+                *[r for extra in ("dev", "docs", "sklearn", "dask", "studio", "torch") for r in EXTRAS[extra]],
             ],
         ),
+        ("kserve.txt", EXTRAS["serve"]),
     ],
 )
 def test_lock_satisfies_pyproject(lock: str, wanted: list[str]) -> None:

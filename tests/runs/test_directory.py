@@ -650,3 +650,21 @@ def test_a_journal_read_from_a_checkpoint_is_the_journal_read_whole(steps: list[
                 assert run.take(1_000).tolist() == list(range(run.position))
         finally:
             run.close()
+
+
+def test_room_is_made_for_values_as_wide_as_those_that_are_replayed(path: Path) -> None:
+    """F16: the first batch of a resumed run is not sent if the disk has no room for its 600 numbers a row."""
+    with open_run(path) as run:
+        run.begin(2)
+        run.values(np.ones((2, 600)))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
+    try:
+        with open_run(path) as run:
+            assert run.take(2).shape == (2, 600)
+            with pytest.raises(RunError, match="the room for the next answers"):
+                run.begin(20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with open_run(path) as run:
+        assert (run.sent, run.lost) == (2, 0)

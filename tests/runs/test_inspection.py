@@ -250,3 +250,5 @@ def test_a_command_is_finished_when_all_its_runs_are(tmp_path: Path, kinds: list
             group.finish({})
     [info] = runs.list_runs(tmp_path)
     assert info.state == ("finished" if len(kinds) == 2 else "interrupted")
+    assert info.progress == len(kinds) / 2
+    assert info.created == info.members[0].created != ""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from zomirror.errors import ArgumentError, BudgetError, RunError
 from zomirror.runs import journal as journals
 from zomirror.runs import lock, record
+from zomirror.runs import scan as scans
 from zomirror.runs.journal import Journal, Pace
 from zomirror.runs.record import UNIT, Kind, file_header, pack, room
 from zomirror.runs.replay import Replay
@@ -261,6 +262,7 @@ LIES: dict[str, list[tuple[Any, ...]]] = {
         (Kind.RESERVE, 1, 0, 0, record.window(1, 0)),
         (Kind.START, 0, 0, 0, b""),
     ],
+    "lost from nowhere": [(Kind.OPEN, 2, 0, 0, b"{}"), (Kind.LOST, 0, 0, 0, b"")],
     "beside what was not reached": [
         (Kind.OPEN, 2, 0, 0, b"{}"),
         (Kind.RESERVE, 1, 0, 0, record.window(1, 0)),
@@ -371,6 +373,40 @@ def test_a_record_of_holes_is_refused_before_it_fills_the_memory(path: Path, mon
         with pytest.raises(RunError, match=rf"damaged at byte {end:,}: a record of 1,073,741,[0-9]+ bytes in a file"):
             recorded(path)
         assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("what", ["sessions", "lost batches", "values beside"])
+def test_a_journal_of_small_records_takes_little_memory(path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F27: thousands of records that hold next to nothing, with good checksums, are read as they come or refused."""
+    monkeypatch.setattr(scans, "MOST_ASIDES", 1_000)
+    data, sent, beside = bytearray(file_header(RUN)), 0, record.values_payload(np.zeros(1), 0)
+    crc = int.from_bytes(data[-4:], "little")
+
+    def add(kind: Kind, count: int = 0, payload: bytes = b"") -> None:
+        nonlocal crc
+        more, crc = pack(kind, count, 0, sent, payload, crc)
+        data.extend(more)
+
+    add(Kind.OPEN)
+    add(Kind.RESERVE, 20_000, record.window(20_000, 0))
+    for _ in range(20_000):
+        if what == "sessions":
+            add(Kind.OPEN)
+            continue
+        sent += 1
+        add(Kind.START, 1)
+        add(*((Kind.LOST,) if what == "lost batches" else (Kind.ASIDE, 1, beside)))
+    path.write_bytes(data)
+    tracemalloc.start()
+    try:
+        if what == "values beside":
+            with pytest.raises(RunError, match="more values beside the trajectory than are ever written"):
+                look(path)
+        else:
+            assert look(path).records >= 20_000
+        assert tracemalloc.get_traced_memory()[1] < 4e6
     finally:
         tracemalloc.stop()
 

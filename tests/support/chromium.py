@@ -96,6 +96,20 @@ class Browser:
         element = self._send("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
         self._send("POST", f"/element/{element}/click")
 
+    def type(self, selector: str, text: str) -> None:
+        """Type into the element; for a file input, the path of the file."""
+        element = self._send("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
+        self._send("POST", f"/element/{element}/value", {"text": text})
+
+    def drag(self, *places: tuple[float, float]) -> None:
+        """Press the button of the mouse at the first place in the window, and move it along the others."""
+        moves: list[dict[str, Any]] = [
+            {"type": "pointerMove", "x": int(x), "y": int(y), "duration": 10} for x, y in places
+        ]
+        down, up = {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}
+        mouse = {"type": "pointer", "id": "mouse", "actions": [moves[0], down, *moves[1:], up]}
+        self._send("POST", "/actions", {"actions": [mouse]})
+
     def press(self, *keys: str) -> None:
         """Press keys one after the other; the special ones by their WebDriver code points."""
         actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
+import textwrap
 import traceback
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-import zomirror
-from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, train
+from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, serve, studio, train
 from zomirror.cli.show import warn
 from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
+from zomirror.version import __version__
 
 OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
@@ -21,8 +24,28 @@ class Terminated(BaseException):
     """SIGTERM was received; a BaseException, so that no handler takes it for an error of the model."""
 
 
+def _flags_alone(params: list[Any]) -> list[Any]:
+    """The parameters, with no type shown behind options that take no value."""
+    for one in params:
+        if getattr(one, "is_flag", False) and one.metavar is None:
+            one.metavar = ""
+    return params
+
+
+class Command(TyperCommand):
+    """A command whose help shows flags as flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its parameters and --help."""
+        return _flags_alone(super().get_params(ctx))
+
+
 class Commands(TyperGroup):
     """The commands of zomirror; --debug is accepted anywhere on the line."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its parameters and --help."""
+        return _flags_alone(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Remove --debug, wherever it is before a `--`."""
@@ -74,7 +97,7 @@ def _is_usage(error: Exception) -> bool:
 
 def _version(*, asked: bool) -> None:
     if asked:
-        typer.echo(f"zomirror {zomirror.__version__}")
+        typer.echo(f"zomirror {__version__}")
         raise typer.Exit
 
 
@@ -108,11 +131,42 @@ def zomirror_(
     """Explain classifiers and minimise functions of which only the outputs are known."""
 
 
-app.command("explain")(explain.explain)
-app.command("attack")(attack.attack)
-app.command("minimize")(minimize.minimize)
-app.command("report")(report.report)
+_COMMANDS: dict[Callable[..., None], str] = {
+    explain.explain: """
+        zomirror explain digits:7
+        zomirror explain net.onnx photo.jpg --regions superpixels
+        zomirror explain bank:model loans.csv:3 --fixed age --answers 3""",
+    attack.attack: """
+        zomirror attack digits:7 --target 3
+        zomirror attack net.onnx photo.png --run-dir runs/photo""",
+    minimize.minimize: """
+        zomirror minimize simulator:loss --dim 1000 --l1 0.1 --bounds -1,1
+        zomirror minimize simulator:loss --x0 start.npy --run-dir runs/first""",
+    report.report: """
+        zomirror report explanations""",
+    serve.serve: """
+        zomirror serve net.onnx --name digits
+        zomirror serve predictor loans.csv --predictor-host loans-predictor --name loans
+        zomirror serve http://127.0.0.1:8081/v1/models/reviews:predict --features words""",
+    studio.studio: """
+        zomirror studio lenet
+        zomirror studio bank:model loans.csv --fixed age
+        zomirror studio net.onnx photo.jpg other.jpg""",
+    train.train: """
+        zomirror train lenet""",
+    reproduce.reproduce: """
+        zomirror reproduce mnist --images-per-class 1""",
+    bench.bench: """
+        zomirror bench""",
+}
+"""Each command and its examples, which its help shows first."""
+
+
+def _help(command: Any, examples: str) -> str:
+    r"""The docstring and the examples; \b keeps the lines as they are."""
+    return f"{inspect.cleandoc(command.__doc__)}\n\n\b\n{textwrap.indent(inspect.cleandoc(examples), '  ')}"
+
+
+for _command, _examples in _COMMANDS.items():
+    app.command(_command.__name__, cls=Command, help=_help(_command, _examples))(_command)
 app.add_typer(runs.app, name="runs")
-app.command("train")(train.train)
-app.command("reproduce")(reproduce.reproduce)
-app.command("bench")(bench.bench)

@@ -12,19 +12,40 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from zomirror.errors import ArgumentError
+from zomirror.schema.parameter import parameter
 
-L1 = Annotated[float, typer.Option(help="Weight of |x|_1: larger means sparser.")]
-L2 = Annotated[float, typer.Option(help="Weight of |x|_2^2 / 2: larger means smaller entries.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same answer.")]
+
+def said(name: str) -> str:
+    """The help of an option of explain(), which is written once."""
+    return parameter(name).help
+
+
+def each(name: str) -> str:
+    """The help of an option that names columns and can be repeated."""
+    return f"{said(name)} Repeatable."
+
+
+TABLES, ARRAYS, MODELS = "Tables", "Arrays and pictures", "Models and classes"
+SEARCH, RUNS = "The search", "Runs and files"
+"""Headings of the options that most calls do without; the first heading holds the others."""
+L1 = Annotated[float, typer.Option(help=said("l1"), rich_help_panel=SEARCH)]
+L2 = Annotated[float, typer.Option(help="Weight of |x|_2^2 / 2: larger means smaller entries.", rich_help_panel=SEARCH)]
+Seed = Annotated[int, typer.Option(min=0, help=said("seed"))]
 RunDir = Annotated[
     Path | None,
     typer.Option(
-        file_okay=False, help="Write every query to a journal in this directory; the same command resumes a killed run."
+        file_okay=False,
+        help="Write every query to a journal in this directory; the same command resumes a killed run.",
+        rich_help_panel=RUNS,
     ),
 ]
 Workers = Annotated[
     str | None,
-    typer.Option(metavar="N", help="Number of processes (-1: one per core), or dask://HOST:PORT of a cluster."),
+    typer.Option(
+        metavar="N",
+        help="Number of processes (-1: one per core), or dask://HOST:PORT of a cluster.",
+        rich_help_panel=RUNS,
+    ),
 ]
 MaxSent = Annotated[
     int | None,
@@ -32,18 +53,29 @@ MaxSent = Annotated[
         min=1,
         help="Queries that each search may ever send, repeated ones included. Default: the budget; "
         "with --run-dir twice the budget.",
+        rich_help_panel=RUNS,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no live progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.", rich_help_panel=RUNS)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no live progress.", rich_help_panel=RUNS)]
 
 
 class RegionsChoice(StrEnum):
-    """What the parts of a picture are."""
+    """What the parts of a picture are: the choices of the schema."""
 
     GRID = "grid"
     SUPERPIXELS = "superpixels"
     PIXELS = "pixels"
+
+
+class SpaceChoice(StrEnum):
+    """The feature spaces of the schema."""
+
+    VECTOR = "vector"
+    TABLE = "table"
+    REGIONS = "regions"
+    WORDS = "words"
+    WINDOWS = "windows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,63 +98,81 @@ class SearchOptions:
         ),
     ] = None
     l1: L1
-    l2: L2
+    l2: Annotated[float | None, typer.Option(help=said("l2"), rich_help_panel=SEARCH)]
     kappa: Annotated[
         float | None,
-        typer.Option(help="The margin by which a class must win, in units of the scores; by default a safe one."),
+        typer.Option(
+            help=said("kappa"),
+            rich_help_panel=SEARCH,
+        ),
     ] = None
     budget: Annotated[
         int | None,
-        typer.Option(
-            help="Queries that each search may use. Default 2,000; for tables and attacks 10,000; regions, words 300."
-        ),
+        typer.Option(help=said("budget")),
     ] = None
     max_sent: MaxSent = None
     bounds: Annotated[
         str | None,
-        typer.Option(metavar="LOWER,UPPER", help="Range of the inputs. Default 0,1; for a .csv that of each column."),
+        typer.Option(
+            metavar="LOWER,UPPER",
+            help="Range of the inputs. Default 0,1; for a .csv that of each column.",
+            rich_help_panel=ARRAYS,
+        ),
     ] = None
-    label: Annotated[
-        str | None, typer.Option(help="The class of the input, by number or name. Default: the predicted class.")
-    ] = None
-    target: Annotated[
-        str | None, typer.Option(help="The class that a PN or an attack must reach. Default: any other class.")
-    ] = None
+    label: Annotated[str | None, typer.Option(help=said("label"))] = None
+    target: Annotated[str | None, typer.Option(help=said("target"))] = None
     seed: Seed = 0
-    batch_rows: Annotated[int | None, typer.Option(help="Largest number of inputs in one call of the model.")] = None
+    batch_rows: Annotated[
+        int | None, typer.Option(help="Largest number of inputs in one call of the model.", rich_help_panel=MODELS)
+    ] = None
     remote_model: Annotated[
-        str | None, typer.Option(help="For a URL: the model's name in the Open Inference Protocol.")
+        str | None,
+        typer.Option(help="For a URL: the model's name in the Open Inference Protocol.", rich_help_panel=MODELS),
     ] = None
     token_env: Annotated[
-        str | None, typer.Option(help="For a URL: the environment variable that holds the bearer token.")
+        str | None,
+        typer.Option(help="For a URL: the environment variable that holds the bearer token.", rich_help_panel=MODELS),
     ] = None
-    shape: Annotated[str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.")] = None
+    shape: Annotated[
+        str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.", rich_help_panel=ARRAYS)
+    ] = None
     mean: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="The model takes (input - mean) / std: one number, or one per channel."),
+        typer.Option(
+            metavar="NUMBERS",
+            help="The model takes (input - mean) / std: one number, or one per channel.",
+            rich_help_panel=ARRAYS,
+        ),
     ] = None
-    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.")] = None
-    class_names: Annotated[str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.")] = None
+    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.", rich_help_panel=ARRAYS)] = None
+    class_names: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.", rich_help_panel=MODELS)
+    ] = None
     drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.", rich_help_panel=TABLES),
     ] = None
     fixed: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="This column of the .csv must not change; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help=each("fixed"), rich_help_panel=TABLES),
     ] = None
     increasing: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="This column may only rise; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help=each("increasing"), rich_help_panel=TABLES),
     ] = None
     decreasing: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="This column may only fall; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help=each("decreasing"), rich_help_panel=TABLES),
     ] = None
     categorical: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="The numbers of this column are names; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help=each("categorical"), rich_help_panel=TABLES),
     ] = None
     regions: Annotated[
         RegionsChoice | None,
         typer.Option(
-            help="Explain a picture by cells of a grid, by superpixels or by single pixels. Default: the grid for "
-            "pictures of more than 4,096 pixels.",
+            help=said("regions"),
+            rich_help_panel=ARRAYS,
         ),
     ] = None
     run_dir: RunDir = None
@@ -132,9 +182,79 @@ class SearchOptions:
     quiet: Quiet = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainerOptions:
+    """What `zomirror serve` and `zomirror studio` both take, as typed."""
+
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="As for zomirror explain.")]
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="DATA",
+            help="Inputs as for zomirror explain. The rows of a .csv are the reference of a table.",
+        ),
+    ] = None
+    features: Annotated[
+        SpaceChoice | None,
+        typer.Option(help="What may change. Default: as the model and the data suggest."),
+    ] = None
+    budget: Annotated[int, typer.Option(min=100, help="The most queries that one explanation may use.")] = 10_000
+    fixed: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("fixed"), rich_help_panel=TABLES)] = (
+        None
+    )
+    increasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help=each("increasing"), rich_help_panel=TABLES)
+    ] = None
+    decreasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help=each("decreasing"), rich_help_panel=TABLES)
+    ] = None
+    categorical: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help=each("categorical"), rich_help_panel=TABLES)
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.", rich_help_panel=TABLES),
+    ] = None
+    class_names: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.", rich_help_panel=MODELS)
+    ] = None
+    shape: Annotated[
+        str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.", rich_help_panel=ARRAYS)
+    ] = None
+    mean: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="The model takes (input - mean) / std: one number, or one per channel.",
+            rich_help_panel=ARRAYS,
+        ),
+    ] = None
+    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.", rich_help_panel=ARRAYS)] = None
+    batch_rows: Annotated[
+        int | None, typer.Option(help="Largest number of inputs in one call of the model.", rich_help_panel=MODELS)
+    ] = None
+    remote_model: Annotated[
+        str | None,
+        typer.Option(help="For a URL: the model's name in the Open Inference Protocol.", rich_help_panel=MODELS),
+    ] = None
+    token_env: Annotated[
+        str | None,
+        typer.Option(help="For a URL: the environment variable that holds the bearer token.", rich_help_panel=MODELS),
+    ] = None
+
+
 def takes_search_options(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the fields of SearchOptions as options; the command receives them as one object, `typed`."""
-    hints = get_type_hints(SearchOptions, include_extras=True)
+    return _takes(SearchOptions, **defaults)
+
+
+def takes_explainer_options(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The same for ExplainerOptions."""
+    return _takes(ExplainerOptions, **defaults)
+
+
+def _takes(options: type[Any], **defaults: object) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    hints = get_type_hints(options, include_extras=True)
     shared = [
         Parameter(
             field.name,
@@ -142,16 +262,16 @@ def takes_search_options(**defaults: object) -> Callable[[Callable[..., None]], 
             default=defaults.get(field.name, Parameter.empty if field.default is MISSING else field.default),
             annotation=hints[field.name],
         )
-        for field in fields(SearchOptions)
+        for field in fields(options)
     ]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def run(**words: Any) -> None:
-            command(typed=SearchOptions(**{one.name: words.pop(one.name) for one in shared}), **words)
+            command(typed=options(**{one.name: words.pop(one.name) for one in shared}), **words)
 
         own = signature(command, eval_str=True).parameters.values()
         both = [*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own if one.name != "typed"), *shared]
-        run.__doc__ = command.__doc__
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
         run.__signature__ = Signature(both)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in both}  # typer reads both
         return run
@@ -212,11 +332,11 @@ def shape_of(text: str | None) -> tuple[int, ...] | None:
 def repeated(context: typer.Context, *, without: Sequence[str]) -> list[str]:
     """The options that differ from their defaults, as they are typed."""
     words: list[str] = []
-    for parameter in context.command.params:
-        value = context.params.get(parameter.name or "")
-        if parameter.name in without or value in (None, [], ()) or value == parameter.default:
+    for one in context.command.params:
+        value = context.params.get(one.name or "")
+        if one.name in without or value in (None, [], ()) or value == one.default:
             continue
-        flag = parameter.opts[0]
+        flag = one.opts[0]
         if value is True:
             words.append(flag)
         else:

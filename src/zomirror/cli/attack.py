@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from zomirror.cli.arguments import SearchOptions, takes_search_options
-from zomirror.cli.search_command import SearchCommand
 from zomirror.cli.show import say
 
 if TYPE_CHECKING:
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 @takes_search_options(l1=0.01, l2=0.0, out=Path("attacks"))
 def attack(context: typer.Context, typed: SearchOptions) -> None:
     """Find the sparsest change of an input that gives it another class."""
+    from zomirror.cli.search_command import SearchCommand  # imported late: --help needs none of it
+
     SearchCommand.of(context, typed, {}).run(("attack",), _tell)
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zomirror.cli.arguments import SearchOptions, takes_search_options
-from zomirror.cli.search_command import SearchCommand
+from zomirror.cli.arguments import ARRAYS, SEARCH, TABLES, SearchOptions, said, takes_search_options
 from zomirror.cli.show import say
 from zomirror.errors import ArgumentError
 
@@ -32,33 +31,41 @@ class LossChoice(StrEnum):
     SOFTPLUS = "softplus"
 
 
-@takes_search_options(l1=0.1, l2=0.15, out=Path("explanations"))
+@takes_search_options(l1=0.1, l2=None, out=Path("explanations"))
 def explain(
     context: typer.Context,
     typed: SearchOptions,
     *,
     kind: Annotated[
         KindChoice,
-        typer.Option(
-            help="PP: a part that alone keeps the class. PN: a change that gives another class.", case_sensitive=False
-        ),
+        typer.Option(help=said("kind"), case_sensitive=False),
     ] = KindChoice.BOTH,
     baseline: Annotated[
         float | None,
-        typer.Option(help="The value of an absent feature. Default 0; for a .csv the mean of each column."),
+        typer.Option(
+            help="The value of an absent feature. Default 0; for a .csv the mean of each column.",
+            rich_help_panel=ARRAYS,
+        ),
     ] = None,
     signed: Annotated[
-        bool, typer.Option("--signed", help="Let a PN lower features, too. For a .csv it always may.")
+        bool,
+        typer.Option("--signed", help=f"{said('signed')} For a .csv it always may.", rich_help_panel=ARRAYS),
     ] = False,
-    loss: Annotated[LossChoice, typer.Option(help="The loss that the search minimises.")] = LossChoice.HINGE,
-    answers: Annotated[int, typer.Option(min=1, help="For a table: PNs that differ in the columns they change.")] = 1,
+    loss: Annotated[LossChoice, typer.Option(help=said("loss"), rich_help_panel=SEARCH)] = LossChoice.HINGE,
+    answers: Annotated[
+        int,
+        typer.Option(min=1, help=said("answers"), rich_help_panel=TABLES),
+    ] = 1,
     search: Annotated[
-        int, typer.Option(help="Penalty weights to try within the budget; the sparsest answer is kept.")
+        int,
+        typer.Option(help=said("search"), rich_help_panel=SEARCH),
     ] = 0,
 ) -> None:
     """Find the few features that decide a model's answer: a part that keeps the class, a change that gives another."""
     if typed.target is not None and kind is not KindChoice.PN:
         raise ArgumentError("expected --kind PN with --target: a PP keeps the class")
+    from zomirror.cli.search_command import SearchCommand  # imported late: --help needs none of it
+
     kinds = ("PP", "PN") if kind is KindChoice.BOTH else (kind.value,)
     settings = {"loss": loss.value, "search": search}
     SearchCommand.of(context, typed, settings, baseline=baseline, signed=signed, answers=answers).run(kinds, _tell)

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.errors import ArgumentError, DataError
+from zomirror.schema.picture_file import read_picture, shaped
 
 PICTURES = (".png", ".jpg", ".jpeg")
 _ROWS = re.compile(r"(?P<path>.+\.(?:npy|csv)):(?P<rows>all|[\d,-]+)", re.IGNORECASE)
-MAX_PIXELS = 1 << 24
 MAX_CHARACTERS = 1 << 20
 
 
@@ -80,7 +80,7 @@ def _read(text: str, shape: tuple[int, ...] | None, table: TableOptions) -> list
         return _array(path, rows, shape)
     if suffix == ".csv":
         return _table(path, rows or "all", shape, table)
-    return [Input(text, _picture(path, shape), picture=True)]
+    return [Input(text, read_picture(path, shape, str(path)), picture=True)]
 
 
 def _decoded(content: bytes, name: str) -> str:
@@ -108,54 +108,8 @@ def _digits(text: str, shape: tuple[int, ...] | None) -> list[Input]:
             )
         place = np.flatnonzero(data.labels == int(name[0]))[int(name.endswith("b"))]
         image = data.images[place].astype(np.float32)[None] / np.float32(255)
-        found.append(Input(f"digits:{name}", _shaped(image, shape, f"digits:{name}")))
+        found.append(Input(f"digits:{name}", shaped(image, shape, f"digits:{name}")))
     return found
-
-
-def _picture(path: Path, shape: tuple[int, ...] | None) -> NDArray[Any]:
-    """Pixels in [0, 1]; `shape` decides between grey and colour, and whether channels are first (default) or last.
-
-    A picture for a model of photographs (more than 4,096 pixels) is resized to what the model takes.
-    """
-    from PIL import Image
-
-    from zomirror.features.default import LARGE
-
-    channels, last = _channels(shape)
-    try:
-        with Image.open(path, formats=("PNG", "JPEG")) as image:
-            if image.width * image.height > MAX_PIXELS:
-                raise DataError(f"expected at most {MAX_PIXELS:,} pixels, got {image.width} x {image.height} in {path}")
-            grey = channels == 1 or (channels is None and image.mode in ("1", "L", "LA"))
-            converted = image.convert("L" if grey else "RGB")
-            height, width = _size(shape, last=last) or (image.height, image.width)
-            if height * width > LARGE and (height, width) != (image.height, image.width):
-                converted = converted.resize((width, height), Image.Resampling.BICUBIC)
-            pixels = np.asarray(converted, dtype=np.float32) / np.float32(255)
-    except (OSError, SyntaxError, ValueError) as error:
-        raise DataError(f"expected a picture, got {str(path)!r}, which cannot be read: {error}") from error
-    pixels = pixels[..., None] if grey else pixels
-    return _shaped(pixels if last else np.moveaxis(pixels, -1, 0), shape, str(path))
-
-
-def _size(shape: tuple[int, ...] | None, *, last: bool) -> tuple[int, int] | None:
-    """Height and width of a picture of this shape."""
-    if shape is None or len(shape) not in (2, 3):
-        return None
-    return (shape[0], shape[1]) if last or len(shape) == 2 else (shape[1], shape[2])
-
-
-def _channels(shape: tuple[int, ...] | None) -> tuple[int | None, bool]:
-    """The number of channels of a picture of this shape, and whether they are last."""
-    if shape is None:
-        return None, False
-    if len(shape) == 2:
-        return 1, False
-    if len(shape) == 3 and shape[0] in (1, 3):
-        return shape[0], False
-    if len(shape) == 3 and shape[2] in (1, 3):
-        return shape[2], True
-    return None, False
 
 
 def _array(path: Path, rows: str | None, shape: tuple[int, ...] | None) -> list[Input]:
@@ -167,13 +121,13 @@ def _array(path: Path, rows: str | None, shape: tuple[int, ...] | None) -> list[
     if not isinstance(array, np.ndarray):
         raise DataError(f"expected one array as numpy.save writes it, got {str(path)!r} with several")
     if rows is None:
-        return [Input(str(path), _shaped(np.array(array), shape, str(path)))]
+        return [Input(str(path), shaped(np.array(array), shape, str(path)))]
     if array.ndim < 2:
         raise ArgumentError(
             f"expected an array of inputs for {path}:{rows}, got shape {array.shape}: leave out :{rows}"
         )
     return [
-        Input(f"{path}:{i}", _shaped(np.array(array[i]), shape, f"{path}:{i}")) for i in _chosen(rows, len(array), path)
+        Input(f"{path}:{i}", shaped(np.array(array[i]), shape, f"{path}:{i}")) for i in _chosen(rows, len(array), path)
     ]
 
 
@@ -193,7 +147,7 @@ def _table(path: Path, rows: str, shape: tuple[int, ...] | None, table: TableOpt
     names, values = tuple(head[i] for i in kept) if head else None, _numbers(path, head, lines, kept)
     low, high, mean = values.min(axis=0), values.max(axis=0), values.mean(axis=0)
     return [
-        Input(f"{path}:{i}", _shaped(values[i], shape, f"{path}:{i}"), names, (low, high), mean)
+        Input(f"{path}:{i}", shaped(values[i], shape, f"{path}:{i}"), names, (low, high), mean)
         for i in _chosen(rows, len(values), path)
     ]
 
@@ -268,18 +222,6 @@ def _chosen(rows: str, count: int, path: Path) -> list[int]:
     if outside or not found:
         raise ArgumentError(f"expected rows in 0..{count - 1} of {path}, got {rows!r}")
     return found
-
-
-def _shaped(x: NDArray[Any], shape: tuple[int, ...] | None, name: str) -> NDArray[Any]:
-    """`x` in the shape that the model takes; only flattening and axes of length 1 may differ."""
-    if shape is None or x.shape == shape:
-        return x
-    same = [side for side in x.shape if side != 1] == [side for side in shape if side != 1]
-    if not same and (x.size != int(np.prod(shape)) or min(x.ndim, len(shape)) > 1):
-        raise ArgumentError(
-            f"expected an input of shape {shape}, got {x.shape} from {name}: resize it, or give --shape"
-        )
-    return x.reshape(shape)
 
 
 def model_and_inputs(what: list[str]) -> tuple[str, list[str]]:

@@ -7,10 +7,8 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from zomirror import methods
 from zomirror.cli.arguments import (
     L1,
     L2,
@@ -28,20 +26,26 @@ from zomirror.cli.arguments import (
 from zomirror.cli.model import load_object
 from zomirror.cli.runs import stoppable, write_command
 from zomirror.cli.show import say, say_json
-from zomirror.contrast.meter import meter
 from zomirror.errors import ArgumentError, DataError
-from zomirror.minimization import minimize as minimise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from zomirror.methods import Method
     from zomirror.result import Intermediate, Result
 
 
-PRESETS = {name: getattr(methods, name) for name in methods.__all__ if name == "recommended" or name.startswith("zo_")}
 LARGEST_DIM = 10**8
 """A run holds about ten vectors: 8 GB at this many dimensions."""
+
+
+def presets() -> dict[str, Callable[..., Method]]:
+    """The methods that --method takes. Imported late: --help needs none of it."""
+    from zomirror import methods
+
+    return {name: getattr(methods, name) for name in methods.__all__ if name == "recommended" or name.startswith("zo")}
 
 
 class ReturnsChoice(StrEnum):
@@ -70,10 +74,14 @@ def minimize(
     max_sent: MaxSent = None,
     method: Annotated[
         str,
-        typer.Option(metavar="NAME", help=f"One of {', '.join(PRESETS)}.", autocompletion=lambda: list(PRESETS)),
+        typer.Option(
+            metavar="NAME",
+            help="A preset of zomirror.methods, such as zo_ada_expmd; an unknown name is answered with all names.",
+            autocompletion=lambda: list(presets()),
+        ),
     ] = "recommended",
     eta: Annotated[
-        float | None, typer.Option(help="Inverse step size of zo_expmd and zo_psgd: larger means shorter steps.")
+        float | None, typer.Option(help="Inverse step size, for the methods that take one: larger means shorter steps.")
     ] = None,
     batch_size: Annotated[
         int | None, typer.Option(help="Queries per gradient estimate, for the methods that take it.")
@@ -98,10 +106,14 @@ def minimize(
     quiet: Quiet = False,
 ) -> None:
     """Minimise f(x) + l1 |x|_1 + (l2/2) |x|_2^2 over a box; only values of f are known."""
+    chosen = _method(method, {"eta": eta, "batch_size": batch_size})
     fun = load_object(function, "FUNCTION")
     box = pair("--bounds", bounds)
     start = _start(x0, dim, box)
     words = ["minimize", function, *repeated(context, without=("function", "run_dir", "json", "quiet"))]
+
+    from zomirror.contrast.meter import meter
+    from zomirror.minimization import minimize as minimise
 
     def look(now: Intermediate) -> None:
         told.update(now.nfev, now.fun)
@@ -115,7 +127,7 @@ def minimize(
             l2=l2,
             bounds=box,
             budget=budget,
-            method=_method(method, {"eta": eta, "batch_size": batch_size}),
+            method=chosen,
             rng=seed,
             vectorized=not one_by_one,
             callback=look,
@@ -143,6 +155,8 @@ def _start(x0: Path | None, dim: int | None, box: tuple[float, float] | None) ->
         raise ArgumentError("expected --x0 FILE.npy or --dim N, and not both")
     if dim is not None and dim > LARGEST_DIM:
         raise ArgumentError(f"expected --dim of at most {LARGEST_DIM:,}, got {dim:,}: a run takes 80 bytes for each")
+    import numpy as np
+
     if x0 is None:
         return np.clip(np.zeros(dim or 0), *(box or (0.0, 0.0)))
     try:
@@ -156,9 +170,10 @@ def _start(x0: Path | None, dim: int | None, box: tuple[float, float] | None) ->
 
 def _method(name: str, typed: dict[str, Any]) -> Method | None:
     """The preset with the options that its signature takes; None is the recommended one."""
-    if name not in PRESETS:
-        raise ArgumentError(f"expected --method among {', '.join(PRESETS)}, got {name!r}")
-    known = signature(PRESETS[name]).parameters
+    known_methods = presets()
+    if name not in known_methods:
+        raise ArgumentError(f"expected --method among {', '.join(known_methods)}, got {name!r}")
+    known = signature(known_methods[name]).parameters
     takes = [option for option in typed if option in known]
     which = f"{name}, which takes {' and '.join(map(_flag, takes)) or 'neither --eta nor --batch-size'}"
     for option, value in typed.items():
@@ -168,8 +183,7 @@ def _method(name: str, typed: dict[str, Any]) -> Method | None:
             raise ArgumentError(f"expected {_flag(option)} with {which}")
     if name == "recommended":
         return None
-    found: Method = PRESETS[name](**{option: value for option, value in typed.items() if value is not None})
-    return found
+    return known_methods[name](**{option: value for option, value in typed.items() if value is not None})
 
 
 def _flag(option: str) -> str:
@@ -177,12 +191,16 @@ def _flag(option: str) -> str:
 
 
 def _save(path: Path, x: NDArray[Any]) -> None:
+    import numpy as np
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:  # numpy.save would add .npy to another name
         np.save(file, x)
 
 
 def _tell(result: Result, budget: int, out: Path | None) -> None:
+    import numpy as np
+
     say(result.message)
     say(f"F {result.fun:.6g} (f {result.f:.6g}), {result.nfev:,} of {budget:,} queries, {result.nit:,} iterations")
     largest = np.argsort(-np.abs(result.x), kind="stable")[:5]
@@ -193,6 +211,8 @@ def _tell(result: Result, budget: int, out: Path | None) -> None:
 
 
 def _summary(result: Result, out: Path | None) -> dict[str, Any]:
+    import numpy as np
+
     names = ("fun", "f", "nfev", "sent", "nit", "status", "message", "success", "stationarity", "seed")
     found = {name: getattr(result, name) for name in names}
     return found | {"nnz": int(np.count_nonzero(result.x)), "dim": result.x.size, "file": str(out) if out else None}

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from zomirror.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from zomirror.cli.arguments import SearchOptions
+    from zomirror.cli.arguments import ExplainerOptions, SearchOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,14 @@ class LoadedModel:
     std: tuple[float, ...] | None = None
 
 
-def load_model(typed: SearchOptions, name: str) -> LoadedModel:
+def load_model(typed: SearchOptions | ExplainerOptions, name: str) -> LoadedModel:
     """Load the model of this name with the options --batch-rows, --remote-model and --token-env."""
-    from zomirror import models  # imported late: --help needs none of it
+    rows, file = typed.batch_rows, name.lower().endswith(".onnx")
+    if file and not Path(name).is_file():
+        raise ArgumentError(f"expected MODEL to be a file that exists, got {name!r}")
+    from zomirror import models  # imported late: --help and a wrong argument need none of it
     from zomirror.classifiers import as_classifier, http_classifier, onnx_classifier
 
-    rows = typed.batch_rows
     if name.lower().startswith(("http://", "https://")):
         remote = http_classifier(name, model=typed.remote_model, token_env=typed.token_env, batch_rows=rows)
         return LoadedModel(public(name), remote, _known(remote.shape[1:] if remote.shape else None))
@@ -41,9 +43,7 @@ def load_model(typed: SearchOptions, name: str) -> LoadedModel:
     if name in models.names():
         card, found = models.card(name), onnx_classifier(models.path(name), batch_rows=rows)
         return LoadedModel(name, found, _known(found.input_shape), card.mean, card.std)
-    if name.lower().endswith(".onnx"):
-        if not Path(name).is_file():
-            raise ArgumentError(f"expected MODEL to be a file that exists, got {name!r}")
+    if file:
         found = onnx_classifier(name, batch_rows=rows)
         return LoadedModel(name, found, _known(found.input_shape))
     if ":" in name:

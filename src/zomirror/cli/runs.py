@@ -15,10 +15,7 @@ import typer
 
 from zomirror.cli.arguments import Json
 from zomirror.cli.show import say, say_json, table, warn
-from zomirror.engine.interrupt import stop_on_signal
 from zomirror.errors import ArgumentError, DataError, RunError
-from zomirror.runs.configuration import COMMAND
-from zomirror.runs.folder import check_path
 
 if TYPE_CHECKING:
     from zomirror.runs import RunInfo
@@ -33,6 +30,9 @@ def write_command(run_dir: Path | None, words: Sequence[str], *, members: int = 
     """Store the command, and the number of its runs, in its run directory, which is created if needed."""
     if run_dir is None:
         return
+    from zomirror.runs.configuration import COMMAND
+    from zomirror.runs.folder import check_path
+
     run_dir = check_path(run_dir)
     if (run_dir / COMMAND).exists():
         return  # the one that began the run; this one may yet be refused
@@ -62,6 +62,8 @@ def stoppable(run_dir: Path | None) -> Iterator[None]:
 
     Without a run directory it is Ctrl-C alone, which is raised after the batch.
     """
+    from zomirror.engine.interrupt import stop_on_signal
+
     if run_dir is None:
         with stop_on_signal((signal.SIGINT,)) as stop:
             yield
@@ -76,6 +78,8 @@ def stoppable(run_dir: Path | None) -> Iterator[None]:
 
 def words_of(run_dir: Path) -> list[str]:
     """The command that started the run, with this directory as its --run-dir."""
+    from zomirror.runs.configuration import COMMAND
+
     path = run_dir / COMMAND
     if not run_dir.is_dir():
         raise ArgumentError(f"expected a run directory, got {str(run_dir)!r}, which does not exist")
@@ -160,7 +164,8 @@ def _tell(info: RunInfo) -> None:
         f"{info.path}: {info.kind}, {info.state}" + (f", {info.progress:.0%} done" if info.progress is not None else "")
     )
     say(f"queries: {info.used:,} used, {info.sent:,} sent, {info.lost:,} lost, in {info.sessions} sessions")
-    say(f"created {info.created} by zomirror {info.version}")
+    if info.created:
+        say(f"created {info.created} by zomirror {info.version}")
     if info.owner:
         say(f"owner: {info.owner}")
     for text in info.damage:

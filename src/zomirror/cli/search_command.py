@@ -30,6 +30,7 @@ from zomirror.cli.saved import Saved, run_name
 from zomirror.cli.show import say, say_json, warn
 from zomirror.errors import ArgumentError, OracleError
 from zomirror.result import Status
+from zomirror.schema.feature_space import like, normalised
 
 if TYPE_CHECKING:
     from zomirror.contrast import Explanation
@@ -213,13 +214,12 @@ class SearchCommand:
 
     def _summary(self, one: Explanation) -> dict[str, Any]:
         """The numbers for a script; the arrays are in the file."""
-        names = ("kind", "valid", "label", "contrast_label", "nnz", "l1_norm", "l2_norm", "objective", "margin")
-        summary = {name: getattr(one, name) for name in (*names, "nfev", "sent", "seed", "status", "message")}
-        scores = {"scores_before": one.scores_before.tolist(), "scores_after": one.scores_after.tolist()}
-        words = {"label_name": one.name_of(one.label), "contrast_name": one.name_of(one.contrast_label)}
+        from zomirror.schema.response import response
+
+        summary = {name: value for name, value in response(one).items() if name not in ("changes", "perturbed")}
         text, picture = self.saved.of(one)
         files = {"file": str(text), "picture": str(picture), "command": one.settings["command"]}
-        return {"input": one.settings["input"]} | summary | words | scores | files
+        return {"input": one.settings["input"]} | summary | files
 
     def _written(self, found: Explanation, kind: str, given: Input) -> Explanation:
         """The explanation with the model, the input and the command that repeats it in its settings."""
@@ -231,10 +231,10 @@ class SearchCommand:
 
     def _table(self, given: Input, kind: str) -> dict[str, Any]:
         """The options for rows like this one; the file's rows are the reference."""
-        from zomirror.features import Table
+        from zomirror.schema.feature_space import features_of
 
         rules = {name: getattr(self.typed, name) or () for name in ("fixed", "increasing", "decreasing", "categorical")}
-        found: dict[str, Any] = {"features": Table(given.frame, **rules)}
+        found: dict[str, Any] = {"features": features_of("table", rules, frame=given.frame)}
         if kind != "attack":
             found |= {"kind": kind, "answers": self.answers if kind == "PN" else 1}
         return found
@@ -256,12 +256,13 @@ class SearchCommand:
 
     def _parts(self, given: Input) -> dict[str, Any]:
         """The feature space of a text or a picture."""
-        from zomirror.features import Regions, Words
+        from zomirror.schema.feature_space import features_of
 
         if isinstance(given.x, str):
-            return {"features": Words()}
-        normalised: dict[str, Any] = {"mean": self.mean, "std": self.std} if self._normalises else {}
-        return {"features": Regions(self.typed.regions.value if self.typed.regions else "grid", **normalised)}
+            return {"features": features_of("words", {})}
+        mean, std = (self.mean, self.std) if self._normalises else (None, None)
+        rules = {"regions": self.typed.regions.value} if self.typed.regions else {}
+        return {"features": features_of("regions", rules, x0=given.x, mean=mean, std=std)}
 
     def _budget(self, given: Input) -> dict[str, Any]:
         """How many queries a search may use and send."""
@@ -292,8 +293,8 @@ class SearchCommand:
         """The options of Vector for inputs like this one."""
         return {
             "bounds": self._bounds(given),
-            "mean": self._like(self.mean, given.x) if self._normalises else None,
-            "std": self._like(self.std, given.x) if self._normalises else None,
+            "mean": like(self.mean or (), given.x) if self._normalises else None,
+            "std": like(self.std or (), given.x) if self._normalises else None,
             "feature_names": given.feature_names,
         }
 
@@ -317,21 +318,4 @@ class SearchCommand:
         return np.broadcast_to(np.asarray(baseline, dtype=given.x.dtype), given.x.shape)
 
     def _normalised(self, x: NDArray[Any]) -> NDArray[Any]:
-        if not self._normalises:
-            return x
-        return ((x - self._like(self.mean, x)) / self._like(self.std, x)).astype(x.dtype)
-
-    @staticmethod
-    def _like(values: tuple[float, ...] | None, x: NDArray[Any]) -> NDArray[np.float64]:
-        """One value for all features, one per channel (first axis, or last), or one per feature."""
-        given = np.array(values)
-        if given.size == x.size:
-            return given.reshape(x.shape)
-        if x.ndim > 1 and given.size == x.shape[0]:
-            given = given.reshape(-1, *(1,) * (x.ndim - 1))
-        try:
-            return np.broadcast_to(given, x.shape)
-        except ValueError:
-            raise ArgumentError(
-                f"expected --mean and --std with one number, or one for each channel of {x.shape}, got {given.size}"
-            ) from None
+        return normalised(x, self.mean, self.std) if self._normalises else x

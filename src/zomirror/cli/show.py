@@ -8,8 +8,6 @@ from typing import Any
 
 import typer
 
-from zomirror.contrast.explanation_json import plain
-
 
 def say(text: str) -> None:
     """Print a line to standard output."""
@@ -28,6 +26,8 @@ def printable(text: str) -> str:
 
 def say_json(document: Any) -> None:
     """Print JSON; NaN and infinities become strings."""
+    from zomirror.contrast.explanation_json import plain
+
     typer.echo(json.dumps(plain(document), indent=2, allow_nan=False))
 
 

@@ -25,6 +25,8 @@ from zomirror.problem import ElasticNet
 
 BUDGET, ARRAY_BUDGET = 10_000, 2_000
 """The default budgets: of attacks and tables, and of explanations of arrays."""
+L2 = 0.15
+"""The default l2, except for a Table."""
 SMALLEST_BUDGET = 100
 """A smaller budget is refused: too few queries for any stage of the search."""
 LARGEST_BUDGET = 1 << 53
@@ -43,6 +45,12 @@ ATTACK_FIXES = {
     "plausibility": 1.0,
 }
 """Options that attack() sets and does not take."""
+ATTACK_ONLY: dict[str, Any] = {"l0": None, "scores": "all"}
+"""Options that explain() does not take, and their defaults."""
+LEAST = "least"
+"""The `l0` that asks for the fewest pixels."""
+SCORES = ("all", "label")
+"""What a model tells: its scores, or only which class has the largest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +60,8 @@ class Options:
     task: str = "explain"
     kind: str = "PN"
     l1: float = 0.1
-    l2: float = 0.15
+    l2: Any = None
+    """None: 0.15; 0 for a Table, whose distance is a sum over the columns."""
     kappa: float | None = None
     """None: a small margin that depends on the feature space, so that answers do not hang on a tie."""
     budget: int = ARRAY_BUDGET
@@ -62,6 +71,8 @@ class Options:
     label: Any = None
     """An int; before `named` has looked it up, it may be the name of a class."""
     target: Any = None
+    l0: int | str | None = None
+    scores: str = "all"
     search: int = 0
     fewest: bool = False
     answers: int = 1
@@ -77,6 +88,8 @@ class Options:
         put = object.__setattr__
         put(self, "class_names", as_names("class_names", self.class_names))
         put(self, "kind", choice("kind", self.kind, KINDS))
+        if self.l2 is None:
+            put(self, "l2", 0.0 if isinstance(self.features, Table) else L2)
         put(self, "loss", choice("loss", self.loss, tuple(LOSSES)))
         for name in ("l1", "l2", "kappa", "plausibility"):
             if name != "kappa" or self.kappa is not None:
@@ -106,6 +119,7 @@ class Options:
         if self.prior is not None and not isinstance(self.features, Vector):
             raise ArgumentError(f"expected prior with features of an array, got {type(self.features).__name__}")
         self._set_table_options()
+        self._set_attack_options()
 
     def _set_table_options(self) -> None:
         """Check the options that only the search of a table has."""
@@ -119,6 +133,24 @@ class Options:
             raise ArgumentError(f"expected features=zm.Table(...) with {unfit[0]}, got {type(self.features).__name__}")
         if self.plausible is not None and self.kind == "PP":
             raise ArgumentError("expected plausible for a PN, got kind='PP', whose absent columns have the baseline")
+
+    def _set_attack_options(self) -> None:
+        """Check the options that only attack() has."""
+        put = object.__setattr__
+        put(self, "scores", choice("scores", self.scores, SCORES))
+        if self.l0 is None and self.scores == "all":
+            return
+        if self.l0 is not None and not (isinstance(self.l0, str) and self.l0 == LEAST):
+            if isinstance(self.l0, str):
+                raise ArgumentError(f'expected l0 to be a number of pixels or "{LEAST}", got {self.l0!r}')
+            put(self, "l0", positive_integer("l0", self.l0))
+        if self.scores == "label" and self.kappa:
+            raise ArgumentError(f"expected no kappa with scores='label', got {self.kappa}: a class has no margin")
+        name = "scores" if self.l0 is None else "l0"
+        if not isinstance(self.features, Vector):
+            raise ArgumentError(f"expected features=zm.Vector(...) with {name}, got {type(self.features).__name__}")
+        if self.method is not None:
+            raise ArgumentError(f"expected no method with {name}: it exchanges pixels and does not descend")
 
     @classmethod
     def of(cls, task: str, given: dict[str, Any]) -> Options:
@@ -165,6 +197,7 @@ class Options:
         record = (
             {name: getattr(self, name) for name in kept}
             | self._table_record()
+            | {name: getattr(self, name) for name, usual in ATTACK_ONLY.items() if getattr(self, name) != usual}
             | {
                 "method": "recommended" if self.method is None else stable_repr("method", self.method),
             }
@@ -196,7 +229,7 @@ VECTOR = {item.name: item.name for item in fields(Vector) if item.name not in ("
 """Keywords of explain() that are a short form of Vector, mapped to its fields."""
 _NAMES = frozenset(item.name for item in fields(Options) if item.name != "task") | VECTOR.keys()
 KNOWN = {
-    "explain": _NAMES,
+    "explain": _NAMES - ATTACK_ONLY.keys(),
     "attack": _NAMES - ATTACK_FIXES.keys(),
 }
 """The options that explain_many() and attack_many() take."""

@@ -39,20 +39,23 @@ class BatchCost:
 
     function: Callable[[Any], Any]
 
-    def __call__(self, batch: Any) -> NDArray[np.float64]:
-        """The cost of each row of the batch."""
-        rows = len(batch)
+    def __call__(self, batch: Any, rows: int) -> NDArray[np.float64]:
+        """The cost of each row of the batch, whose length need not be their number: a dict has columns."""
         costs = np.asarray(self.function(batch), np.float64)
         if costs.shape != (rows,) or not (costs >= 0).all():
             raise ArgumentError(
                 f"expected plausible to return {rows} numbers >= 0, one for each row, got "
-                f"{f'shape {costs.shape}' if costs.shape != (rows,) else f'{costs.min()}'}"
+                f"{f'shape {costs.shape}' if costs.shape != (rows,) else f'{costs.min():g}'}"
             )
         return costs
 
     def record(self) -> str:
-        """What stands for the function in a run directory."""
-        return stable_repr("plausible", self.function)
+        """What stands for the function in explanations and run directories: its repr, or its name."""
+        try:
+            return stable_repr("plausible", self.function)
+        except ArgumentError:  # its repr holds an address
+            named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
+            return f"{named.__module__}.{named.__qualname__}"
 
 
 def as_plausible(given: Any, table: Table) -> NearRows | BatchCost | None:
@@ -64,7 +67,9 @@ def as_plausible(given: Any, table: Table) -> NearRows | BatchCost | None:
     if given is True:
         return NearRows(table.reference)
     if callable(given):
-        return BatchCost(given)
+        cost = BatchCost(given)
+        cost(table.build(table.reference[:1]), 1)  # what is wrong with it is found before the first query
+        return cost
     try:
         codes = table.coded(given, "plausible")
     except ArgumentTypeError as error:

@@ -100,7 +100,7 @@ class Progress:
             self.best = candidate
         if candidate.valid and margin < 0:
             depth = math.frexp(margin)[1]
-            if depth not in self.deeper or candidate.fun < self.deeper[depth].fun:
+            if candidate.better_than(self.deeper.get(depth)):
                 self.deeper[depth] = candidate
         return candidate
 
@@ -159,11 +159,16 @@ class Progress:
         nnz = int(np.count_nonzero(self.place.sizes(candidate.w)))
         hinge = max(candidate.margin, -self.goal.kappa)
         self._log.add((self.used, candidate.fun, hinge, eta, stationarity, nnz))
+        self.shown(candidate)
+
+    def shown(self, candidate: Candidate) -> None:
+        """Call the callback, which may end the search by CallbackStop."""
         if self.callback is None:
             return
-        best = self.best.fun if self.best is not None and self.best.valid else np.nan
+        nnz = int(np.count_nonzero(self.place.sizes(candidate.w)))
+        best, w = (self.best.fun, self.best.w) if self.best is not None and self.best.valid else (np.nan, None)
         try:
-            self.callback(Glimpse(self.place.change(candidate.w), candidate.fun, best, self.used, nnz))
+            self.callback(Glimpse(self.place.change(candidate.w), candidate.fun, best, self.used, nnz, self.place, w))
         except StopIteration:
             self.callback = None  # not called again after it asked to stop
             raise CallbackStop from None

@@ -47,8 +47,9 @@ def durably(
         outcome = yield from search
         try:
             save(run, outcome)
-        except (RunError, OSError) as error:  # what was paid for reaches the caller all the same
-            told = f"{getattr(outcome, 'message', '')}; the result could not be stored: {error}"
+        except Exception as error:  # noqa: BLE001 - whatever it is, what was paid for reaches the caller all the same
+            reason = str(error) if isinstance(error, RunError) else f"{type(error).__name__}: {error}"
+            told = f"{getattr(outcome, 'message', '')}; the result could not be stored: {reason}"
             return replace(outcome, message=told)  # type: ignore[type-var]
         return outcome
 

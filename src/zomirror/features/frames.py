@@ -238,6 +238,9 @@ def row_of(x0: Any, names: Sequence[str]) -> dict[str, Any]:
 def _named(x0: Any, names: Sequence[str]) -> dict[str, Any]:
     """The values by column: from a Series, a frame of one row, a dict, or a sequence in the order of `names`."""
     if isinstance(x0, Mapping) or _is_series(x0):
+        given = [str(name) for name in (x0 if isinstance(x0, Mapping) else x0.index)]
+        if twice := sorted({name for name in given if given.count(name) > 1}):
+            raise ArgumentError(f"expected x0 with different column names, got {', '.join(twice)} more than once")
         return {str(name): value for name, value in x0.items()}
     if is_frame(x0):
         fields = _frame_fields(x0)

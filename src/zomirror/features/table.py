@@ -88,6 +88,8 @@ class Table:
     reference: NDArray[np.float64] = field(init=False, repr=False)
     build: Builder = field(init=False, repr=False)
     typical: NDArray[np.float64] = field(init=False, repr=False)
+    complete: tuple[bool, ...] = field(init=False, repr=False)
+    """Whether no reference row lacks a value, for each column."""
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -112,6 +114,7 @@ class Table:
         levels = tuple(column.categories for column in columns)
         put(self, "build", Builder(library_of(self.frame), fields, levels))
         rows = np.stack(codes, axis=1)
+        put(self, "complete", tuple(bool(full) for full in ~np.isnan(rows).any(axis=0)))
         put(self, "typical", np.array([typical(column, rows[:, j]) for j, column in enumerate(columns)]))
         kept = np.unique(np.linspace(0, len(rows) - 1, min(REFERENCE_ROWS, len(rows))).astype(np.intp))
         put(self, "reference", np.ascontiguousarray(rows[kept]))
@@ -133,6 +136,14 @@ class Table:
             )
         row = row_of(x0, self.names)
         code = np.array([self._code("x0", column, row[column.name]) for column in self.columns])
+        lacking = [
+            name for name, own, full in zip(self.names, code, self.complete, strict=True) if np.isnan(own) and full
+        ]
+        if lacking:
+            raise ArgumentError(
+                f"expected a value of {lacking[0]} in x0, got a missing one, which no reference row has: fill it in, "
+                "or give reference rows that lack it if the model takes them"
+            )
         columns = tuple(self._narrowed(column, own) for column, own in zip(self.columns, code, strict=True))
         if kind == "PN" and not any(column.free for column in columns):
             raise ArgumentError(

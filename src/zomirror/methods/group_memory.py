@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from zomirror.errors import ArgumentError
 from zomirror.methods.coordinate_groups import Groups, drawn, mended
 from zomirror.methods.estimator import Estimate, Slopes
 from zomirror.methods.noise import EXACT, PROBE, REACH, STEP, balanced, choice, looked_again, scatter, shown
+from zomirror.methods.prior import Guided, Prior
 from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Segment
 from zomirror.numerics.arrays import Array, Values, norm1
 from zomirror.numerics.elementary import REALS
@@ -80,6 +81,8 @@ class Remembered:
     """Whether the noise is so large that more groups pay for their queries."""
     batches: int = 0
     """How many batches of the opening have given a gradient."""
+    guided: Guided | None = None
+    """What is remembered of a prior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ class GroupMemory:
     noisy or stochastic, and in the first `opening` batches of an exact f, which have twice as many groups: they decide
     in which local minimum a descent ends. (While w is 0, kappa only scales the estimate.)
 
+    With a `prior`, a guess of the gradient seeds w and follows x as far as it proves right; see prior.py.
+
     With a `link` l, the values told are those of f, and l(f(x)) + h(x) is minimised. The memory is then one of f, which
     may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
     """
@@ -115,6 +120,7 @@ class GroupMemory:
     max_block_bytes: int = MAX_BLOCK_BYTES
     gain: float = 1.0
     opening: int = 0
+    prior: Prior | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "batch_size", positive_integer("batch_size", self.batch_size))
@@ -140,7 +146,8 @@ class GroupMemory:
         """Neither the gradient nor, unless it was given, the noise is known."""
         if not problem.width:
             raise ArgumentError("expected a coordinate with lower < upper, got none that can move: widen the bounds")
-        blank = Remembered(np.zeros(problem.width, problem.dtype))
+        none = np.zeros(problem.width, problem.dtype)
+        blank = Remembered(none, guided=None if self.prior is None else Guided(none))
         if self.radius is not None:
             return changed(blank, radius=self.radius, central=bool(self.noise), sd=float(self.noise or 0))
         if problem.stochastic or self.noise == 0:
@@ -199,12 +206,21 @@ class GroupMemory:
             # f is no longer flat: all groups are asked before a step is taken.
             return Estimate(f, None), changed(memory, f=told, flat=False)
         gain = 1.0 if (opening or memory.central or query.stochastic) and memory.w.any() else self.gain
+        if self.prior is not None:
+            memory = self._guided(memory, self.prior, base.base, y, groups)
         g, w, theta = mended(groups, y, memory.w, memory.theta, gain)
         if slope != 1:
             g *= g.dtype.type(slope)
         batches = memory.batches + opening
         after = changed(memory, f=told, w=w, theta=theta, flat=False, batches=batches)
         return Estimate(f, groups.scatter(g)), after
+
+    def _guided(self, memory: Remembered, prior: Prior, x: Array, y: Values, groups: Groups) -> Remembered:
+        """With the guess in w, as far as it is trusted."""
+        v = prior.at(x)
+        guided = cast(Guided, memory.guided)
+        guided, w, new = guided.moved(memory.w, v if groups.free is None else v[groups.free], y, groups)
+        return changed(memory, w=w, guided=guided, theta=1.0 if new else memory.theta)
 
     def corrected(self, memory: Remembered, problem: Problem, f: float, slopes: Slopes | None) -> Remembered:
         """With f at the iterate; measured partial derivatives replace the estimates of w."""
@@ -216,7 +232,10 @@ class GroupMemory:
 
     def restarted(self, memory: Remembered, problem: Problem) -> Remembered:
         """The first memory again, with nu and the noise of f as they are known."""
-        return changed(self.init(problem), radius=memory.radius, sd=memory.sd)
+        begun = changed(self.init(problem), radius=memory.radius, sd=memory.sd)
+        if memory.guided is None:
+            return begun
+        return changed(begun, guided=changed(memory.guided, used=False))  # what its guesses were worth stays known
 
     def _opens(self, memory: Remembered, *, stochastic: bool) -> bool:
         """Whether a batch belongs to the opening; the one that measures the noise does not."""

@@ -11,13 +11,17 @@ the local places p in (-1, 1), and two differences of f measure it:
              What was measured is subtracted from the set
     split    several coordinates share the set, since no coordinate is at y2 / y1: two halves, the second by subtraction
 
-The first batch measures eight small sets. The median of their differences shows the root mean square b of the slopes of
-most coordinates, which counts as noise of variance b^2 m for a set of m: so a dense gradient hides every coordinate,
-the search ends at once, and in a compressible one the few that stand out are found.
+The first batch measures twelve small sets. Unless a few of them are empty, the median of their differences shows the
+root mean square b of the slopes of most coordinates, which counts as noise of variance b^2 m for a set of m: so a dense
+gradient hides every coordinate, the search ends at once, and in a compressible one the few that stand out are found.
 
 The same batch measures the set of all over four radii, to choose the one with the least error from noise and bias.
 Where x is too close to a bound for two-sided differences, all points lie inwards: (4 f(x + r u) - f(x + 2 r u) -
 3 f(x)) / 2 r.
+
+If the set of all seems empty, the signs may have cancelled: it is measured once more with other signs. If f rises or
+falls alike on both sides of x, in proportion to the radius, x is at a kink of f, as at 0 where f depends on |x_i|: then
+these points lie on one side of x too, and only coordinates along which f falls are found.
 """
 
 from __future__ import annotations
@@ -42,8 +46,11 @@ from zomirror.problem import Problem
 Reals = NDArray[np.float64]
 ROOM = 1024
 """The largest number of coordinates that are found, and of sets that are open at a time."""
-SMALL_SETS, SMALL_SET = 8, 10
-"""The first batch measures 8 sets of at most 10 coordinates, and of at most a 64th of all."""
+SMALL_SETS, SMALL_SET = 12, 9
+"""The first batch measures 12 sets of at most 9 coordinates, and of at most a 64th of all; of an odd number, so that
+equal slopes never cancel."""
+FEW_EMPTY, EMPTY = 3, 0.02
+"""The gradient is not dense if at least 3 of these differences are below 2 % of their median size, or chance."""
 RADII = (1.0, 4.0, 16.0, 64.0)
 """The radii that the first batch compares, in units of the shortest."""
 SURE = 4.0
@@ -54,21 +61,26 @@ WIDTH = 12
 """Sets are split into more than two parts where a batch would have fewer rows than this."""
 DEEPEST = 3
 """Until a coordinate is found, only the 3 smallest sets are split."""
-PATIENCE = 150
-"""The search ends after 150 queries that found nothing; after more where a coordinate has been found or f is noisy, and
+PATIENCE = 120
+"""The search ends after 120 queries that found nothing; after more where a coordinate has been found or f is noisy, and
 there are more than DEEPEST open sets."""
 NOISY = 2.0
-"""With noise the search ends after twice as many: windows are wide, and it takes more of them to find a coordinate."""
+"""With noise or at a kink the search ends after twice as many: it takes more sets to find a coordinate."""
 LEAST, MOST = {np.dtype(np.float32): 4e-3, np.dtype(np.float64): 4e-5}, 0.03125
 """The bounds of the second radius, in units of the scale of x: the last one is at most half of the scale."""
-CLEAR = 9.0
-"""The slopes of the small sets count if their mean square is above 9 times that of the noise."""
+CLEAR = 25.0
+"""The slopes of the small sets count if their mean square is above 25 times that of the noise, which six points may
+underrate."""
 MEDIAN = 0.4549364
 """The median of the square of a standard normal number."""
 EVEN = 1e-5
 """Nearly exact: the error of a difference is below 1e-5 of it. Then the last part of a set is found by subtraction."""
-MINOR = 0.02
-"""Sets whose differences are below 2 % of the largest slope are left to a later search."""
+MINOR = 0.005
+"""Sets whose differences are below 0.5 % of the largest slope are left to a later search."""
+
+KINK = 0.5
+"""x is at a kink if the mean slope to both sides is at least half as large over a radius as over four times that: it is
+a quarter as large where f is smooth."""
 
 SAMPLE, TEST, OVER = range(3)
 """What a batch is for."""
@@ -108,6 +120,10 @@ class Search:
     reach: float = 0.0
     """The largest radius that the first batch tries; the steps of coordinates with less room than this are shorter."""
     inward: bool = False
+    kinked: bool = False
+    """Whether x is at a kink: points are inward, and only coordinates along which f falls are found."""
+    repeated: bool = False
+    """Whether the first batch has been repeated with other signs."""
     error: float = 0.0
     """The standard deviation of a difference, from noise and bias."""
     background: float = 0.0
@@ -239,12 +255,12 @@ def told(search: Search, query: Query, values: Values) -> Search:
     if search.stage == SAMPLE:
         x = query.segments[0].base
         rounding = float(np.finfo(x.dtype).eps) * (2 + float(np.abs(x).max()) / radius)
-        return _sampled(search, probes, y, noise, rounding)
+        return _sampled(search, probes, y, bend, noise, rounding)
     return _tested(search, probes, y, bend)
 
 
 def _small(n: int) -> int:
-    return max(1, min(SMALL_SET, n // 64, n // SMALL_SETS))
+    return (max(1, min(SMALL_SET, n // 64, n // SMALL_SETS)) - 1) | 1
 
 
 def _layout(search: Search, problem: Problem, x: Array, key: Key) -> tuple[NDArray[np.intp], Array]:
@@ -268,7 +284,7 @@ def _layout(search: Search, problem: Problem, x: Array, key: Key) -> tuple[NDArr
     return order, moves
 
 
-def _sampled(search: Search, probes: Probes, y: Reals, noise: float, rounding: float) -> Search:
+def _sampled(search: Search, probes: Probes, y: Reals, bend: Reals, noise: float, rounding: float) -> Search:
     """With the radius, the background, and the set of all coordinates open; moves are rounded by the last argument."""
     n, size = probes.order.size, _small(probes.order.size)
     whole, placed, small = y[: len(RADII)], float(y[len(RADII)]), y[len(RADII) + 1 :]
@@ -280,7 +296,9 @@ def _sampled(search: Search, probes: Probes, y: Reals, noise: float, rounding: f
     j = int(np.argmin(errors + bias))
     error = math.sqrt(float(errors[j] ** 2 + bias[j] ** 2 + (rounding * np.abs(y).max()) ** 2))
     seen = float(np.median(np.square(small))) / MEDIAN
-    background = math.sqrt(seen / size) if seen > CLEAR * errors[1] ** 2 else 0.0
+    empty = np.count_nonzero(np.abs(small) <= max(SURE * float(errors[1]), EMPTY * math.sqrt(seen)))
+    dense = seen > CLEAR * errors[1] ** 2 and empty < FEW_EMPTY
+    background = math.sqrt(seen / size) if dense else 0.0
     radius = search.radius * RADII[j]
     nodes = search.nodes.copy()
     nodes[0] = 0, n, whole[j], placed, error**2, _second(search) * max(float(errors[1]), error) ** 2, 0, 0
@@ -288,7 +306,14 @@ def _sampled(search: Search, probes: Probes, y: Reals, noise: float, rounding: f
     search = changed(
         search, radius=radius, error=error, background=background, nodes=nodes, open=1, exact=exact, stage=TEST
     )
-    return search if _significant(search, nodes[0], search.least) else changed(search, open=0, stage=OVER)
+    if _significant(search, nodes[0], search.least):
+        return search
+    if search.repeated or background or not (y.any() or bend.any()):
+        return changed(search, open=0, stage=OVER)
+    rise = bend[: len(RADII)] * (search.radius * np.array(RADII)) / 2
+    kinked = not search.inward and abs(rise[0]) > max(2 * SURE * errors[0], KINK * abs(rise[1]))
+    search = changed(search, t=search.t + 1, repeated=True, kinked=bool(kinked), inward=search.inward or bool(kinked))
+    return changed(search, open=0, stage=SAMPLE, radius=radius / RADII[j], idle=0)
 
 
 def _tests(search: Search) -> list[Test]:
@@ -354,10 +379,11 @@ def _tested(search: Search, probes: Probes, y: Reals, bend: Reals) -> Search:
             if not test.single:
                 y2 = 2 * y2 - y1 if search.inward else y2
                 nodes.append(np.array([test.low, test.high, y1, y2, v, _second(search) * v, 0, 0]))
-            elif matters and len(found) < search.found.size:
+            elif matters and len(found) < search.found.size and probes.moves[probes.order[test.low]]:
                 i = int(probes.order[test.low])
                 move = float(probes.moves[i])
-                slopes[len(found)], curvatures[len(found)] = y1 / move, bend[at] / (move * move)
+                falls = not search.kinked or y1 < 0
+                slopes[len(found)], curvatures[len(found)] = falls * y1 / move, bend[at] / (move * move)
                 found.append(i)
             rest = _without(rest, test.low, test.high, y1, y2, v, _second(search) * v)
             if not (test.part or (test.single and matters)):
@@ -370,15 +396,19 @@ def _tested(search: Search, probes: Probes, y: Reals, bend: Reals) -> Search:
                 nodes.append(rest)
         elif left < high:  # the last part was not measured
             nodes.append(_shifted(rest, left))
-    new = np.array(found[search.known :], np.intp)
-    largest = float(np.abs(slopes[search.known : len(found)] * probes.moves[new]).max(initial=0.0))
+    largest = float(np.abs(slopes[search.known : len(found)]).max(initial=0.0))
     least = max(MINOR * largest, search.least)
     nodes = [node for node in nodes if _significant(search, node, least)][: len(search.nodes)]
     idle = search.idle if len(found) == search.count else 0
-    patience = PATIENCE * (1.0 if search.exact else NOISY)
-    if new.size or not search.exact:
+    patience = PATIENCE * (1.0 if search.exact and not search.kinked else NOISY)
+    if len(found) > search.known or not search.exact:
         patience = max(patience, PATIENCE * len(nodes) / DEEPEST)
     over = not nodes or idle > patience or len(found) == search.found.size
+    if over and search.kinked:
+        kept = np.flatnonzero((np.arange(len(found)) < search.known) | (slopes[: len(found)] != 0))
+        for values in (slopes, curvatures):
+            values[: kept.size] = values[kept]
+        found = np.array(found)[kept].tolist()
     table, wide = search.nodes.copy(), np.zeros_like(search.found)
     wide[: len(found)] = found
     if not over:

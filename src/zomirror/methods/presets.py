@@ -16,9 +16,10 @@ from zomirror.errors import ArgumentError
 from zomirror.methods.descent import MirrorDescent
 from zomirror.methods.directions import gaussian, rademacher
 from zomirror.methods.estimator import EntropyRadius, EuclideanRadius, Radius, TwoPoint
+from zomirror.methods.gallery.relatives import Optimistic, Storm
 from zomirror.methods.group_memory import GroupMemory, Link
 from zomirror.methods.mirror import Entropy, Euclidean
-from zomirror.methods.relatives import Optimistic, Storm
+from zomirror.methods.prior import Prior
 from zomirror.methods.restart import Restarted
 from zomirror.methods.step import Adaptive, Constant, ScaleFree
 from zomirror.methods.survey import Surveyed
@@ -88,6 +89,7 @@ def zo_group_expmd(
     clip: bool = False,
     gain: float = 1.0,
     opening: int = 0,
+    prior: Prior | None = None,
 ) -> MirrorDescent:
     """ZO-GroupExpMD: entropy map, a gradient memory on random groups, scale-free adaptive step.
 
@@ -97,7 +99,7 @@ def zo_group_expmd(
     exact f are unbiased and have twice the size.
     """
     estimator = GroupMemory(
-        batch_size, scale, radius=radius, noise=noise, link=link, clip=clip, gain=gain, opening=opening
+        batch_size, scale, radius=radius, noise=noise, link=link, clip=clip, gain=gain, opening=opening, prior=prior
     )
     return MirrorDescent(Entropy(width=0.1 * scale), estimator, ScaleFree(c, floor, 1 / estimator.gain))
 

@@ -53,6 +53,8 @@ SLOW = 0.2
 """A refinement begins when F fell by less than 20 % of the penalty between two surveys."""
 ROUNDS, WORTH = 3, 1e-5
 """A refinement has at least 3 rounds, and continues while each query lowers F by 1e-5 of the penalty."""
+RESETS = 2
+"""L-BFGS that fails begins anew if it had at least 3 pairs; with fewer, as at a kink of f, the refinement ends."""
 POLISHED = 1e-11
 """As WORTH, for a descent that has stalled: its own queries would gain less."""
 DOUBT = 4.0
@@ -140,7 +142,7 @@ class Surveyed:
     quasi_newton.py). A stochastic f(x; xi) is not surveyed, as values of different draws cannot be compared.
     """
 
-    revision: ClassVar[int] = 4
+    revision: ClassVar[int] = 5
     """As of a GroupMemory."""
 
     descent: MirrorDescent
@@ -423,7 +425,7 @@ class Surveyed:
         elif findings.worth < WORTH and (shorter := r.shorter(self.scale)) is not None:
             r, stage = shorter, LINE
         else:
-            r, stage = changed(r, pairs=0, rounds=0), SLOPES if r.pairs > 0 else DESCEND
+            r, stage = changed(r, pairs=0, rounds=0), SLOPES if r.pairs > RESETS else DESCEND
         again = findings.sparse and findings.since - findings.least > AGAIN * _unit(findings, problem.penalty(x))
         if stage == DESCEND:
             failed = 0 if r.rounds > ROUNDS else min(findings.failed + 1, 4)

@@ -58,14 +58,13 @@ def inner(A: Values, B: Values) -> Values:
 def convolve(rows: Values, taps: Values, length: int, after: int) -> Values:
     """Blocks (length, after) convolved along their length with the symmetric taps; nothing lies beyond the ends."""
     rows = np.ascontiguousarray(rows, np.float64)
-    out: Values
     if kernels.compiled is not None and rows.size:
         out = np.empty_like(rows)
         kernels.compiled.convolve(out, rows, taps, length, after)
         return out
     blocks = rows.reshape(-1, length * after)
-    out = blocks * taps[0]
+    total: Values = blocks * taps[0]
     for lag in range(1, min(taps.size, length)):
-        out[:, lag * after :] += taps[lag] * blocks[:, : -lag * after]
-        out[:, : -lag * after] += taps[lag] * blocks[:, lag * after :]
-    return out.reshape(rows.shape)
+        total[:, lag * after :] += taps[lag] * blocks[:, : -lag * after]
+        total[:, : -lag * after] += taps[lag] * blocks[:, lag * after :]
+    return total.reshape(rows.shape)

@@ -17,7 +17,10 @@ from zomirror.errors import ArgumentError, ArgumentTypeError, WorkerError
 from zomirror.parallel.unit import Outcome, Unit, run_unit, this_process
 
 _POLL = 1.0  # seconds between two looks at the heartbeats
-_KILL = 5.0  # seconds for a nanny or a client to end
+_SOON = 5.0  # seconds for the first answer of the scheduler, and for a client to close
+_RESTART = 60.0
+"""Seconds for a nanny to end its worker, 4 of them before it kills it. Dask closes a nanny that takes longer, and its
+worker never comes back: on a busy machine 5 s were too few."""
 
 
 class ClusterSlot:
@@ -114,7 +117,7 @@ class ClusterPool:
 
     def slots(self, wanted: int) -> Sequence[ClusterSlot]:
         """One slot for each thread of each worker that has answered."""
-        self._first.wait(_KILL)
+        self._first.wait(_SOON)
         if time.monotonic() - self._seen > self._silence:
             raise WorkerError(f"the Dask scheduler has been silent for {self._silence:g} s: see whether it runs")
         workers = self._workers
@@ -142,7 +145,7 @@ class ClusterPool:
             slot.leave()
         if address in self._workers and address not in self._doomed:
             self._doomed.add(address)
-            arguments = {"workers": [address], "timeout": _KILL, "raise_for_error": False}
+            arguments = {"workers": [address], "timeout": _RESTART, "raise_for_error": False}
             threading.Thread(target=_quietly, args=(self.client.restart_workers, arguments), daemon=True).start()
 
     def close(self) -> None:
@@ -152,7 +155,7 @@ class ClusterPool:
             for slot in slots:
                 slot.leave()
         if self._own:
-            self.client.close(timeout=_KILL)
+            self.client.close(timeout=_SOON)
 
     def _watch(self) -> None:
         """Poll the heartbeats in a thread of its own: a scheduler that is gone may never answer."""

@@ -186,7 +186,9 @@ class RunDirectory:
 
         `points` is the checksum of the points to query now: RunError if the values are those of other points.
         """
-        return self._replay.take(rows, points)
+        values = self._replay.take(rows, points)
+        self._journal.expect(values.shape[1] if values.ndim == 2 else 0)
+        return values
 
     def aside(self, rows: int, points: int | None = None) -> NDArray[np.float64] | None:
         """The values recorded off the trajectory at this position; None if there are none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import os
 import re
 import stat
@@ -15,7 +16,10 @@ from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # O_NONBLOCK: opening a FIFO must not wait for its writer
+DURABLE = importlib.util.find_spec("fcntl") is not None
+"""Whether this system has the locks and directory descriptors that a run directory needs; Windows has not."""
+# O_NONBLOCK: opening a FIFO must not wait for its writer.
+_SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if DURABLE else 0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SENTENCES = {
     errno.ENOENT: "does not exist",
@@ -53,6 +57,11 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     """The run directory as an absolute path; it need not exist."""
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentTypeError(f"expected run_dir to be a str or a Path, got {type(path).__name__}")
+    if not DURABLE:
+        raise ArgumentError(
+            "expected no run_dir, because this system lacks the file locks of POSIX, got one: leave it out, or run on "
+            "Linux or macOS (on Windows, WSL has what it needs)"
+        )
     with reading("run_dir", path):
         text = os.fspath(path)
         text = str.__str__(text) if isinstance(text, str) else text  # a subclass may lie about its length

@@ -114,9 +114,13 @@ def _describe(folder: Folder, depth: int = DEPTH, *, whole: bool = False) -> Run
         if folder.kind(configs.COMMAND) is None or not depth:
             raise RunError(f"directory {str(folder.path)!r} holds no run: it has no {configs.NAME}")
         members = _members(folder, depth, whole=whole)
-        all_begun = len(members) >= _promised(folder)
-        finished = all_begun and {member.state for member in members} == {"finished"}
-        return _sum_up(RunInfo(folder.path, "group", "fresh"), members, running=False, finished=finished)
+        promised = _promised(folder)
+        done = sum(member.state == "finished" for member in members)
+        blank = RunInfo(folder.path, "group", "fresh", progress=min(1.0, done / promised))
+        if members:
+            first = min(members, key=lambda member: member.created)
+            blank = replace(blank, created=first.created, version=first.version)
+        return _sum_up(blank, members, running=False, finished=promised <= done == len(members))
     owner, damage = None, tuple[str, ...]()
     try:
         owner = holder(folder)
@@ -146,7 +150,7 @@ def _promised(folder: Folder) -> int:
         members = decode(folder.read(configs.COMMAND, limit=LARGEST), folder.where(configs.COMMAND)).get("members")
     except RunError:
         return 1  # resuming the command reports what is wrong with it
-    return members if isinstance(members, int) else 1
+    return max(1, members) if isinstance(members, int) else 1
 
 
 def _describe_run(folder: Folder, config: Config, info: RunInfo, *, running: bool, whole: bool) -> RunInfo:

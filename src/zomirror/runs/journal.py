@@ -126,6 +126,10 @@ class Journal:
         tally = self._tally if self._live else self._found
         return Place(self._end, self._last, replace(tally), {at: [*where] for at, where in self._asides.items()})
 
+    def expect(self, width: int) -> None:
+        """Make room for values of this width, as an earlier session recorded them."""
+        self._width = max(self._width, width)
+
     def affords(self, rows: int) -> bool:
         """Whether `rows` more rows stay within `max_sent`."""
         return self._max_sent is None or self._tally.sent + rows <= self._max_sent

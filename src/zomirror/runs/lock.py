@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import os
 import socket
 import weakref
@@ -13,8 +12,10 @@ from typing import TYPE_CHECKING, Self
 
 from zomirror.errors import BusyError, RunError
 from zomirror.runs.document import decode, encode
-from zomirror.runs.folder import refusal, write_all
+from zomirror.runs.folder import DURABLE, refusal, write_all
 
+if DURABLE:
+    import fcntl
 if TYPE_CHECKING:
     from zomirror.runs.folder import Folder
 
@@ -164,4 +165,5 @@ def _forget_in_child() -> None:
 
 
 _held: weakref.WeakSet[Lock] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_forget_in_child)
+if DURABLE:
+    os.register_at_fork(after_in_child=_forget_in_child)

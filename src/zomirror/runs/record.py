@@ -135,6 +135,8 @@ class Tally:
             else:
                 self.position = position
         else:
+            if kind is Kind.LOST and not self.open:
+                raise ValueError("a batch is lost, and none is in flight")
             self.open = 0
             if kind is Kind.CLOSE:
                 self.closed, self.ceiling = True, sent

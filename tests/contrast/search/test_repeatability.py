@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,31 @@ def test_rows_and_parts_are_confirmed_as_well(kind: str, space: str, task: str) 
     if one.valid:
         seen = replace(one, perturbed=np.asarray(one.perturbed, np.float64))
         assert share_held(seen, KINDS[kind](51)) >= 0.95
+
+
+@pytest.mark.parametrize("seed", [40, 124, 240])
+def test_a_baseline_that_had_luck_is_not_believed(seed: int) -> None:
+    """Its only answer says that it has the class by a wide margin; of 100 others 74 to 86 say that it has it at all."""
+    x0 = np.random.default_rng(100 + seed).random(D)
+    label = int(np.argmax(exact(x0[None])))
+    one = zm.explain(noisy(0.1)(seed), x0, kind="PP", baseline=0.6 * x0, label=label, budget=BUDGET)
+    assert "answers differently to the same input" in one.message
+    assert not one.valid or share_held(one, noisy(0.1)(seed + 50)) >= 0.95
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3, 12, 80, 369])
+def test_scores_that_are_infinite_at_times_end_without_a_warning(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    part = rng.choice([0.002, 0.01, 0.05])
+
+    def model(batch: Any) -> Any:
+        scores = exact(batch)
+        return np.where(rng.random(scores.shape) < part, rng.choice([np.inf, -np.inf]), scores)
+
+    features: Any = [None, zm.Groups(np.arange(D) // 2), zm.Table(ROWS), None][seed % 4]
+    x0: Any = ROWS.iloc[seed % 60] if seed % 4 == 2 else ROWS.iloc[seed % 60].to_numpy()
+    find: Any = zm.attack if seed % 3 == 0 else partial(zm.explain, kind=("PP", "PN")[seed % 2])
+    assert find(model, x0, budget=300, rng=0, features=features).nfev <= 300
 
 
 def test_little_noise_still_gets_an_answer() -> None:

@@ -131,6 +131,11 @@ class Program:
     _slot: _Slot = field(init=False, repr=False, compare=False, default_factory=_Slot)
 
     def __post_init__(self) -> None:
+        if not hasattr(os, "killpg"):
+            raise ArgumentError(
+                "expected no program on this system, because it has no process groups that could be ended after a "
+                "deadline: run on Linux or macOS, or give a function"
+            )
         choice("framing", self.framing, tuple(FRAMINGS))
         positive("timeout", self.timeout)
         positive_integer("max_bytes", self.max_bytes)

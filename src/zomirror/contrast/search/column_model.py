@@ -79,6 +79,25 @@ class ColumnModel:
         mean: Vector = self.base + self._kernel(places) @ self._fit.alpha
         return mean
 
+    def mean_of_swaps(self, rows: Places, alone: Places, owner: NDArray[np.intp]) -> Vector:
+        """The expected margin of each of `rows` with column owner[i] replaced by that of alone[i]: (rows, swaps).
+
+        `alone` are rows that change that column only. With t and q the sums over the columns of a row of their kernels
+        and the squares of these, p the kernel of the column that is replaced and r that of what replaces it, the kernel
+        is (t - p) + r + s/2 ((t - p)^2 - (q - p^2)) + s r (t - p): no pair of a row and a swap needs a row of its own.
+        """
+        strength, alpha = self._fit.strength, self._fit.alpha
+        r, _ = self._kernels(alone, self.places)
+        total, square = self._kernels(rows, self.places)
+        means = np.repeat((self.base + r @ alpha)[None], len(rows.side), axis=0)
+        for j in np.unique(owner).tolist():
+            mine = np.flatnonzero(owner == j)
+            p = self.rate[j] * _shared(rows, self.places, j)
+            left = total - p
+            kept = (left + strength * (left**2 - (square - p**2)) / 2) @ alpha
+            means[:, mine] += kept[:, None] + strength * (left * alpha) @ r[mine].T
+        return means
+
     def __call__(self, places: Places) -> tuple[Vector, Vector]:
         """Mean and standard deviation of the margin."""
         fit, K = self._fit, self._kernel(places)
@@ -109,6 +128,12 @@ class ColumnModel:
         return total, square
 
 
+def _shared(a: Places, b: Places, j: int) -> Vector:
+    """How far rows of a and b went along the same side of column j, for each pair of rows."""
+    same = (a.side[:, j][:, None] == b.side[:, j]) & (b.side[:, j] != 0)
+    return np.asarray(same * np.minimum(a.tau[:, j][:, None], b.tau[:, j]))
+
+
 def _fitted(single: Vector, square: Vector, strength: float, centred: Vector) -> Fit:
     """The process with interactions of this strength; its variance is the likeliest one."""
     K = single + strength * (single**2 - square) / 2
@@ -132,7 +157,8 @@ def _rates(places: Places, centred: Vector) -> Vector:
             mine = mine[np.argsort(places.tau[mine, j], kind="stable")]
             tau, value = np.insert(places.tau[mine, j], 0, 0.0), np.insert(centred[mine], 0, 0.0)
             gap = np.diff(tau)
-            sums[j] += float((np.diff(value)[gap > 0] ** 2).sum())
+            with np.errstate(invalid="ignore"):  # of infinite margins
+                sums[j] += float((np.diff(value)[gap > 0] ** 2).sum())
             lengths[j] += tau[-1]
     mean = sums.sum() / max(1e-9, lengths.sum())
     rates = (sums + SHRINK * mean) / (lengths + SHRINK)

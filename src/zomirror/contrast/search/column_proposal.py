@@ -27,9 +27,8 @@ LEADERS = 5
 """Rows of which single changes are candidates."""
 KNOWN = 600
 """Rows that the model is fitted to, at most: singles and those with the least margins."""
-COLUMN = 0.02
-"""What F charges for each changed column of a PN, as much as 2 % of its range: on two tables and four models this saved
-up to a third of the columns and raised the median distance by 17 % at most."""
+COLUMN = 0.1
+"""What F charges for each changed column of a PN: as much as a tenth of its range."""
 DIGITS = 9
 """Gains are compared to 9 decimals, because the last bits of a matrix product depend on the number of threads."""
 
@@ -42,8 +41,8 @@ def propose(rows: Rows, donors: Vector, answers: int) -> tuple[list[Vector], flo
     if not len(w):
         return [], 0.0
     prices, masks = rows.price(w), rows.changed(w)
-    leaders = rows.leaders(answers)
-    top = float(rows.prices[leaders[-1]]) if len(leaders) == answers else 1.05 * float(prices.max())
+    leaders = rows.answers(answers)
+    top = float(rows.prices[leaders].max()) if len(leaders) == answers else 1.05 * float(prices.max())
     rough = np.round(ndtr((bar - guess) / (model.spread / 2)) * np.maximum(top - prices, 0.0), DIGITS)
     kept: list[int] = []
     seen: set[bytes] = set()
@@ -58,7 +57,7 @@ def propose(rows: Rows, donors: Vector, answers: int) -> tuple[list[Vector], flo
     w, prices, masks = w[kept], prices[kept], masks[kept]
     spare = np.maximum(top - prices, 0.0)
     for i in leaders:  # better than an answer with the same columns, and than one that needs only some of them
-        within = (rows.masks[i] <= masks).all(axis=1)
+        within = (rows.masks[i] <= masks).all(axis=1) if answers == 1 else ~rows.apart(i, w, masks)
         spare[within] = np.maximum(np.minimum(spare[within], rows.prices[i] - prices[within]), 0.0)
     mean, deviation = model(Places.of(rows.axes, w))
     gain = np.round(ndtr((bar - mean) / deviation) * spare, DIGITS)
@@ -86,24 +85,28 @@ def _model(rows: Rows) -> ColumnModel:
 def _candidates(rows: Rows, donors: Vector, model: ColumnModel, answers: int) -> tuple[Vector, Vector]:
     """Rows that may be valid, and a guess of their margins on the scale of the model."""
     axes, base = rows.axes, model.base
-    last = rows.leaders(answers)
-    limit = rows.reach(last[-1], COLUMN) if len(last) == answers and not rows.fewest else np.inf
+    last = rows.answers(answers)
+    limit = max(rows.reach(i, COLUMN) for i in last) if len(last) == answers and not rows.fewest else np.inf
     levels = [fine(axis, limit) for axis in axes]
     owner = np.repeat(np.arange(len(axes)), [one.size for one in levels])
     codes = np.concatenate([axis.codes[one] for axis, one in zip(axes, levels, strict=True)])
     column = np.array([axis.j for axis in axes])[owner]
     alone = _each(rows.own, column, codes)
-    effect = model.mean(Places.of(axes, alone)) - base
+    singly = Places.of(axes, alone)
+    effect = model.mean(singly) - base
     pairs, sums = _pairs(rows, alone, owner, column, codes, effect, model)
     leaders = rows.leaders(LEADERS)
     others = [_mixtures(rows, row, axes, model) for row in donors[:LEADERS]]
     top = float(rows.prices[leaders[0]]) if leaders else np.inf
-    for i in (*leaders, *rows.nearest(LEADERS, top)):
-        w, back = rows.w[i], np.flatnonzero(rows.masks[i])
-        others += [_each(w, column, codes), _each(w, back, rows.own[back]), _towards(rows, w)]
+    ahead = rows.w[[*leaders, *rows.nearest(LEADERS, top)]]
+    for w, mask in zip(ahead, rows.changed(ahead), strict=True):
+        back = np.flatnonzero(mask)
+        others += [_each(w, back, rows.own[back]), _towards(rows, w)]
+    swaps = [_each(w, column, codes) for w in ahead]
+    swapped = model.mean_of_swaps(Places.of(axes, ahead), singly, owner).ravel() if swaps else np.empty(0)
     near = np.concatenate(others if leaders else [*others, donors])
-    guesses = (base + effect, sums, model.mean(Places.of(axes, near)))
-    return np.concatenate((alone, pairs, near)), np.concatenate(guesses)
+    guesses = (base + effect, sums, swapped, model.mean(Places.of(axes, near)))
+    return np.concatenate((alone, pairs, *swaps, near)), np.concatenate(guesses)
 
 
 def _each(w: Vector, column: NDArray[np.intp], codes: Vector) -> Vector:

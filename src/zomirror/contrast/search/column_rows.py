@@ -20,6 +20,10 @@ Asking = Generator[list[Array], Vector, None]
 """Yields rows, is sent their margins."""
 
 
+HALF = 0.5
+"""An answer may contain the columns of a better one if it changes one of these by at most half as much."""
+
+
 @dataclass
 class Rows:
     """The rows asked so far, the first of which is x0."""
@@ -88,15 +92,42 @@ class Rows:
 
         A row is left out if some of its columns suffice for a better one.
         """
-        valid = np.flatnonzero(self.valid)
-        keys = (self.prices[valid], self.masks[valid].sum(axis=1)) if self.fewest else (self.prices[valid],)
         kept: list[int] = []
-        for i in valid[np.lexsort(keys)].tolist():
+        for i in self._ranked():
             if not any((self.masks[other] <= self.masks[i]).all() for other in kept):
                 kept.append(i)
                 if len(kept) == count:
                     break
         return kept
+
+    def answers(self, count: int) -> list[int]:
+        """The leaders; where there are fewer, also rows with more columns that change one of theirs half as much."""
+        kept = self.leaders(count)
+        if len(kept) == count:
+            return kept
+        ranked = self._ranked()
+        for i in ranked:
+            if len(kept) < count and all(self.apart(other, self.w[i][None], self.masks[i][None])[0] for other in kept):
+                kept.append(i)
+        return [i for i in ranked if i in kept]
+
+    def apart(self, row: int, w: Vector, masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether each w lacks a column of `row`, or has more columns and changes one of its by at most half."""
+        within = (self.masks[row] <= masks).all(axis=1)
+        less = np.zeros(len(w), np.bool_)
+        for axis in self.axes:
+            if self.masks[row, axis.j]:
+                most = HALF * axis.column.parts(self.w[row, axis.j], axis.own)
+                less |= axis.column.parts(w[:, axis.j], axis.own) <= most
+        different: NDArray[np.bool_] = ~within | (less & (self.masks[row] < masks).any(axis=1))
+        return different
+
+    def _ranked(self) -> list[int]:
+        """The valid rows, best first."""
+        valid = np.flatnonzero(self.valid)
+        keys = (self.prices[valid], self.masks[valid].sum(axis=1)) if self.fewest else (self.prices[valid],)
+        ranked: list[int] = valid[np.lexsort(keys)].tolist()
+        return ranked
 
     def reach(self, row: int, charge: float) -> float:
         """A column of a cheaper row than this one changes by no more than this size."""

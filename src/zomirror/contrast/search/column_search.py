@@ -99,7 +99,7 @@ def _columns(progress: Progress) -> Generator[Request, Answer, Status]:
             cost = _nearest_cost(place, wanted)
     elif isinstance(options.plausible, BatchCost):
         plausible = options.plausible
-        cost = lambda w: plausible(place.build(w))  # noqa: E731 - one line
+        cost = lambda w: plausible(place.build(w), len(w))  # noqa: E731 - one line
     progress.goal = replace(progress.goal, further=_further(progress, place, cost))
     rows = Rows(
         own=place.code,
@@ -118,7 +118,7 @@ def _columns(progress: Progress) -> Generator[Request, Answer, Status]:
     yield from driven(progress, improve(rows, donors, allowed, effort, options.answers, first), ask_margins)
     sizes = place.sizes(rows.w)
     progress.others = [
-        progress.goal.candidate(rows.w[i], float(rows.margin[i]), sizes[i]) for i in rows.leaders(options.answers)[1:]
+        progress.goal.candidate(rows.w[i], float(rows.margin[i]), sizes[i]) for i in rows.answers(options.answers)[1:]
     ]
     return Status.BUDGET
 
@@ -133,7 +133,7 @@ def improve(
 
     yield from rows.ask([*(first or []), *_singles(rows)][: left()])
     best: list[int] | None = None
-    while left() > 0 and best != (best := rows.leaders(answers)):
+    while left() > 0 and best != (best := rows.answers(answers)):
         yield from _proposals(rows, donors, answers, left)
         yield from _sections(rows, answers, left)
 
@@ -145,7 +145,7 @@ def _proposals(rows: Rows, donors: Vector, answers: int, left: Callable[[], int]
         proposed, gain = propose(rows, donors, answers)
         if not proposed:
             return
-        leaders = rows.leaders(answers)
+        leaders = rows.answers(answers)
         idle = idle + 1 if len(leaders) == answers and gain < WORTH * rows.prices[leaders[0]] else 0
         yield from rows.ask(proposed[: left() - KEPT])
 
@@ -155,7 +155,7 @@ def _sections(rows: Rows, answers: int, left: Callable[[], int]) -> Asking:
     before = 0
     while left() > 0 and len(rows) > before:
         before = len(rows)
-        for leader in rows.leaders(answers):
+        for leader in rows.answers(answers):
             yield from rows.ask(sections(rows, leader)[: left()])
 
 

@@ -70,8 +70,7 @@ def repeated(progress: Progress, first: NDArray[np.float64]) -> Generator[Reques
     together = yield from ask_scores(progress, [x0] * MEASURED)
     apart = yield from _in_company(progress, x0, MEASURED)
     progress.answers = np.concatenate([seen, together, apart])
-    mean: NDArray[np.float64] = progress.answers.mean(axis=0)
-    return mean
+    return _mean(progress.answers)
 
 
 def prepare(progress: Progress) -> None:
@@ -79,7 +78,7 @@ def prepare(progress: Progress) -> None:
     if progress.answers is None:
         progress.held = ROUNDED if snaps(progress) else 0
         return
-    spread = float(progress.margins(progress.answers).std(ddof=1))
+    spread = _deviation(progress.margins(progress.answers))
     goal = progress.goal
     floor = goal.floor + SAFE * spread
     progress.spread, progress.floor = spread, goal.floor
@@ -115,8 +114,8 @@ def settled(progress: Progress) -> Generator[Request, Answer, tuple[Candidate, N
     if points:
         glances = yield from ask_scores(progress, [one.w for one in points for _ in range(GLANCES)])
         margins = progress.margins(glances).reshape(-1, GLANCES)
-        means = margins.mean(axis=1)
-        progress.spread = max(progress.spread, float(np.sqrt(margins.var(axis=1, ddof=1).mean())))
+        means = _mean(margins.T)
+        progress.spread = max(progress.spread, _deviation(margins.T))
     for one, mean in zip(points, means.tolist(), strict=True):
         if progress.left < ONE:
             break
@@ -124,11 +123,11 @@ def settled(progress: Progress) -> Generator[Request, Answer, tuple[Candidate, N
             continue
         tried += 1
         answers = yield from _asked_again(progress, one)
-        scores = answers.mean(axis=0)[None]
+        scores = _mean(answers)[None]
         if _expected(progress, answers):
             progress.note = _described(progress, f"the answer held in {CONFIRMED} of {CONFIRMED} queries")
             goal = replace(progress.goal, floor=progress.floor)
-            steady = goal.candidate(one.w, float(progress.margins(answers).mean()), progress.place.sizes(one.w))
+            steady = goal.candidate(one.w, float(_mean(progress.margins(answers))), progress.place.sizes(one.w))
             return steady, scores[0]
     shown = f"{tried} point{'' if tried == 1 else 's'}"
     progress.note = _described(progress, f"none of {shown} held in {CONFIRMED} queries" if tried else NOTHING)
@@ -140,6 +139,18 @@ def _same(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     if not np.array_equal(one[~known], other[~known]) or not np.isfinite(other[known]).all():
         return False
     return not known.any() or bool(np.abs(one[known] - other[known]).max() <= SAME * _range(one))
+
+
+def _mean(answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean over the first axis; NaN, without a warning, of scores that are infinite in both directions."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(answers.mean(axis=0))
+
+
+def _deviation(margins: NDArray[np.float64]) -> float:
+    """The standard deviation over the first axis, of several columns the root mean square; NaN if one is infinite."""
+    with np.errstate(invalid="ignore"):
+        return float(np.sqrt(margins.var(axis=0, ddof=1).mean()))
 
 
 def _range(scores: NDArray[np.float64]) -> float:
@@ -251,7 +262,7 @@ def _expected(progress: Progress, answers: NDArray[np.float64]) -> bool:
         return False
     margins = progress.margins(answers)
     groups = (margins, EXPECTED), (margins[LOOKED : LOOKED + APART], IN_COMPANY)
-    return all(group.mean() + times * group.std(ddof=1) < -progress.floor for group, times in groups)
+    return all(float(_mean(group)) + times * _deviation(group) < -progress.floor for group, times in groups)
 
 
 def _holds(progress: Progress, scores: NDArray[np.float64]) -> bool:

@@ -1,0 +1,1 @@
+"""What can be asked of an explanation, described once: for the command line, the model server and the studio."""

@@ -1,0 +1,1 @@
+"""Explanations beside a model server: the service, its guard, and the explainer for KServe."""
