@@ -60,7 +60,8 @@ check: lint types
 	@tests=$$($(PY) -m tests.support.changed_rooms $(SINCE)); \
 	if [ -z "$$tests" ]; then echo "no room differs from $(SINCE): no tests to run"; exit 0; fi; \
 	echo "testing" $$tests; \
-	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/classifiers/test_kserve.py $$tests
+	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/classifiers/test_kserve.py \
+	    --ignore=tests/serve/test_kserve_explainer.py $$tests
 
 lint: $(FULL)
 	$(PY) -m ruff check
@@ -143,8 +144,8 @@ $(FULL): requirements/test.txt requirements/torch.in $(BUILT) | $(PY)
 	@$(PY) -m pip check
 	@touch $(BASE) $@
 
-# KServe, a real model server for the tests. Its pins conflict with ours, so it has its own environment; it needs a
-# Python before 3.14.
+# KServe, a real model server for the tests, and this tree beside it for `zomirror serve`. Its pins conflict with those
+# of our tests, so it has its own environment; it needs a Python before 3.14.
 $(KSERVE): requirements/kserve.txt
 	@for python in $${PYTHON:-} python3 python3.13 python3.12 python3.11; do \
 	    if command -v "$$python" >/dev/null && "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))'; \
@@ -156,6 +157,7 @@ $(KSERVE): requirements/kserve.txt
 	"$$found" -m venv --clear .venv-kserve
 	@.venv-kserve/bin/python -m pip install -qq $(LOCKED) requirements/kserve.txt
 	@.venv-kserve/bin/python -m pip check
+	@echo '$(CURDIR)/src' > "$$(.venv-kserve/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/zomirror.pth"
 	@touch $@
 
 # --- lock files: hashes of every file of the public index, and no address of a mirror -------------------------
@@ -167,7 +169,7 @@ COMPILE := env -u PIP_FIND_LINKS -u PIP_EXTRA_INDEX_URL PIP_CONFIG_FILE=/dev/nul
 
 lock: $(FULL)
 	$(COMPILE) --build-deps-for=editable --output-file=requirements/base.txt pyproject.toml
-	$(COMPILE) --extra=dev --extra=sklearn --extra=tables --extra=images --extra=dask --extra=docs --constraint=requirements/base.txt \
+	$(COMPILE) --extra=dev --extra=sklearn --extra=tables --extra=images --extra=dask --extra=studio --extra=docs --constraint=requirements/base.txt \
 	    --output-file=requirements/test.txt pyproject.toml requirements/torch-needs.in requirements/frames.in
 	$(COMPILE) --output-file=requirements/kserve.txt requirements/kserve.in
 

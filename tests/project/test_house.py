@@ -92,7 +92,9 @@ def test_import_is_light() -> None:
         "onnxruntime",
         "rich",
         "sklearn",
+        "starlette",
         "torch",
+        "uvicorn",
     )
     every = "[getattr(zomirror, name) for name in zomirror.__all__]"  # a name is imported when it is used
     code = f"import sys, zomirror; {every}; print(*sorted(set({(*heavy, 'typer', 'urllib3')!r}) & set(sys.modules)))"
@@ -157,9 +159,10 @@ def test_locks_agree_with_each_other() -> None:
             [
                 *PYPROJECT["project"]["dependencies"],
                 *PYPROJECT["build-system"]["requires"],
-                *[r for extra in ("dev", "docs", "sklearn", "dask", "torch") for r in EXTRAS[extra]],
+                *[r for extra in ("dev", "docs", "sklearn", "dask", "studio", "torch") for r in EXTRAS[extra]],
             ],
         ),
+        ("kserve.txt", EXTRAS["serve"]),
     ],
 )
 def test_lock_satisfies_pyproject(lock: str, wanted: list[str]) -> None:

@@ -143,3 +143,14 @@ def test_a_response_is_json_that_names_the_change() -> None:
         (change.name, change.before) for change in one.changes
     ]
     assert found["words"].endswith("it would be good.")
+
+
+def test_only_a_table_has_columns() -> None:
+    assert Explainer(LENET).table is None
+    with pytest.raises(ArgumentTypeError, match="expected parameters as an object"):
+        Explainer(LENET).explain([1.0], [])
+
+
+def test_regions_need_a_picture() -> None:
+    with pytest.raises(ArgumentError, match="expected a picture for regions"):
+        Explainer(LENET, "regions").explain([1.0, 2.0], {"fixed": [[1]]})

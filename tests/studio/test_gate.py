@@ -12,7 +12,7 @@ import urllib3
 
 from tests.support.studio_server import studio
 from zomirror.schema.explainer import Explainer
-from zomirror.studio.gate import HEADERS, MOST_BYTES
+from zomirror.studio.gate import HEADERS, MOST_BYTES, Gate
 from zomirror.studio.material import Material
 from zomirror.studio.session import Session
 
@@ -108,3 +108,20 @@ def test_a_web_socket_is_refused(address: str) -> None:
     }
     for origin in ({"Origin": "http://evil.example"}, {}):
         assert ask(address + "progress/1", "GET", None, **(upgrade | origin))[0] in (400, 403, 404)
+
+
+def test_what_is_no_request_does_not_reach_the_page() -> None:
+    import asyncio
+
+    seen: list[Any] = []
+
+    async def inner(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["type"])
+
+    async def send(message: Any) -> None:
+        seen.append(message)
+
+    gate = Gate(inner, "token", ("127.0.0.1:1",))
+    asyncio.run(gate({"type": "websocket", "path": "/token/progress/1"}, None, send))  # type: ignore[arg-type]
+    asyncio.run(gate({"type": "lifespan"}, None, send))  # type: ignore[arg-type]
+    assert seen == [{"type": "websocket.close", "code": 1008}, "lifespan"]

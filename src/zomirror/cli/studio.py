@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,7 +31,7 @@ def studio(
     explainer = offer.explainer()
     samples = [(one.name, one.x) for one in offer.inputs]
     material = Material(samples, explainer.table, explainer.shape)
-    run(Session(explainer, material, offer.model.name), port=port, tell=_tell)
+    run(Session(explainer, material, Path(offer.model.name).name), port=port, tell=_tell)
 
 
 def _tell(address: str) -> None:

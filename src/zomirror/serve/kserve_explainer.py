@@ -55,7 +55,8 @@ def run(
 
     service.told = _counted()
     server = ModelServer(http_port=port, enable_grpc=False, enable_docs_url=False, enable_latency_logging=False)
-    logging.getLogger("kserve").setLevel(logging.ERROR)  # after the server has set it
+    for logger in ("kserve", "kserve.trace"):
+        logging.getLogger(logger).setLevel(logging.ERROR)  # after the server has set it
     server.register_model(KserveExplainer(name, service))
     rest = RESTServer(FASTAPI_APP_IMPORT_STRING, server.dataplane, server.model_repository_extension, port)
     rest.create_application()

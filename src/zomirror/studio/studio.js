@@ -48,8 +48,7 @@ function control(one) {
     input = element("input", "", { list: "classes", placeholder: one.name === "target" ? "any other" : "predicted" });
   } else {
     input = element("input", "", { inputmode: one.kind === "text" ? "text" : "decimal" });
-    if (one.name === "budget") input.placeholder = "default";
-    if (one.name === "kappa") input.placeholder = "a safe one";
+    if (one.default === null) input.placeholder = "default";
   }
   input.id = `parameter-${one.name}`;
   const given = state.defaults[one.name] ?? one.default;
