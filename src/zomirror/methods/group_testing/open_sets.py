@@ -25,11 +25,9 @@ WIDTH = 12
 """Sets are split into more than two parts where a batch would have fewer rows than this."""
 DEEPEST = 3
 """Until a coordinate is found, only the 3 smallest sets are split."""
-PATIENCE = 120
-"""The search ends after 120 queries that found nothing; after more where a coordinate has been found or f is noisy, and
-there are more than DEEPEST open sets."""
-NOISY = 2.0
-"""With noise or at a kink the search ends after twice as many: it takes more sets to find a coordinate."""
+PATIENCE, SPARSE = 120, 3.0
+"""The search ends after 120 queries that found nothing; after three times as many where the small sets show no dense
+background; after more where a coordinate has been found or f is noisy, and there are more than DEEPEST open sets."""
 MINOR = 0.005
 """Sets whose differences are below 0.5 % of the largest slope are left to a later search."""
 SAMPLE, TEST, OVER = range(3)
@@ -179,7 +177,7 @@ def tested(search: Search, probes: Probes, y: Reals, bend: Reals) -> Search:
     least = max(MINOR * largest, search.least)
     nodes = [node for node in nodes if significant(search, node, least)][: len(search.nodes)]
     idle = search.idle if len(found) == search.count else 0
-    patience = PATIENCE * (1.0 if search.exact and not search.kinked else NOISY)
+    patience = PATIENCE * (1.0 if search.background else SPARSE)
     if len(found) > search.known or not search.exact:
         patience = max(patience, PATIENCE * len(nodes) / DEEPEST)
     over = not nodes or idle > patience or len(found) == search.found.size
