@@ -1,8 +1,8 @@
 """Measure how soon the studio shows an answer: from the click on Explain to the first valid answer on the screen.
 
 A digit of the bundled LeNet, a row of a pipeline (tests/support/loan_table.py), and a photograph of 224 x 224 pixels
-with the EfficientNet-lite0 of `imagenet.py`, each with its default budget, in Chromium on this machine. Of each, several
-inputs are asked, PN only; the first of each is not counted, because it warms the caches.
+with the EfficientNet-lite0 of `imagenet.py`, each with its default budget, in Chromium on this machine. Of each,
+several inputs are asked, PN only; the first of each is not counted, because it warms the caches.
 
     python benchmarks/studio.py             writes results/studio.json
     python benchmarks/studio.py --quick     two inputs of each and no photographs, prints only
