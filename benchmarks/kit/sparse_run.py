@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +42,30 @@ def magnitude(d: int, seed: int) -> Instance:
         return 5 - np.tanh(squares[:, -5:]).sum(axis=1) + 0.1 * np.tanh(squares[:, :-5]).sum(axis=1)
 
     return Instance(f, x0)
+
+
+def attack(graph: Path, seed: int) -> Instance:  # noqa: ARG001 (all instances are one)
+    """GraCe's ATTACK: how well two vertices of a graph are connected within four hops, and 100 times the mean square.
+
+    |x_ij| is the part by which edge ij is removed, or added where there is none. The seed is not used.
+    """
+    ends = np.array(re.findall(r"source\s+(\d+)\s+target\s+(\d+)", graph.read_text()), int)
+    n = int(ends.max()) + 1
+    edges = np.zeros((n, n))
+    edges[ends[:, 0], ends[:, 1]] = edges[ends[:, 1], ends[:, 0]] = 1.0
+
+    def value(x: Any) -> float:
+        change = np.abs(x).reshape(n, n)
+        weights = np.maximum(edges * (1 - change) + (1 - edges) * change, 0)
+        roots = np.maximum(np.sqrt(weights.sum(axis=1)), 1e-8)
+        hops = weights / np.outer(roots, roots)
+        reached = total = hops[0]
+        for _ in range(3):
+            reached = hops @ reached
+            total = total + reached
+        return float(total[1] + 100 * np.square(change).mean())
+
+    return Instance(lambda points: np.array([value(x) for x in points]), np.zeros(n * n))
 
 
 def quadric(d: int, seed: int, active: int) -> Instance:

@@ -335,7 +335,7 @@ def test_minimize_finds_what_the_library_finds(here: Path, named: bool) -> None:
     assert (found["nfev"], found["status"], found["success"]) == (same.nfev, same.status.name, True)
 
 
-@pytest.mark.parametrize("name", [n for n in dir(zomirror.methods) if n == "recommended" or n.startswith("zo_")])
+@pytest.mark.parametrize("name", [n for n in dir(zomirror.methods) if n == "recommended" or n.startswith("zo")])
 def test_every_preset_is_reachable(here: Path, name: str) -> None:
     import toy_model  # type: ignore[import-not-found,unused-ignore]
 

@@ -81,3 +81,11 @@ def test_many_columns_are_counted():
     many = one(listed=tuple(Change(f"c{i}", 0, 1) for i in range(9)))
     assert many.words().endswith("c5: 0 -> 1 and 3 more columns")
     assert one(listed=many.listed[:7]).words().endswith("and 1 more column")
+
+
+def test_where_the_baseline_has_the_class_only_that_is_said():
+    said = "the baseline alone has this class, by at least the margin of x0: choose another baseline"
+    pp = one(kind="PP", contrast_label=0, nnz=0, listed=(), message=f"{Status.TARGET.value}; {said}")
+    assert row_sentence(pp) == f"PP of refused: {said}"
+    assert row_part(pp) == f"; PP: {said}"
+    assert row_sentence(one(valid=False, message="no valid one; try again")) == "PN of refused: no valid one; try again"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zomirror as zm
+from zomirror.contrast.search.part_sets import components
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.features.regions import grid
 
@@ -39,6 +40,23 @@ def test_the_regions_that_decide_are_found(labels: str, kind: str) -> None:
     assert found.l1_norm < 0.08
     assert found.perturbed.shape == (96, 72, 3)
     assert found.perturbed.dtype == np.uint8
+
+
+def test_the_regions_of_a_pp_hang_together() -> None:
+    """Two bright spots are needed; what lies between them is kept too, so that a person sees one part."""
+
+    def both(batch: np.ndarray) -> np.ndarray:
+        left, right = (batch[:, 40:56, c : c + 8].reshape(len(batch), -1).mean(axis=1) for c in (16, 48))
+        least = np.minimum(left, right) / 255
+        return np.stack([least - 0.7, 0.7 - least], axis=1)
+
+    image = np.full((96, 72, 3), 60, np.uint8)
+    image[40:56, 16:24] = image[40:56, 48:56] = 250
+    features = zm.Regions(baseline="grey")
+    found = zm.explain(both, image, kind="PP", features=features)
+    assert found.valid
+    assert components(found.x > 0, features.place(image, "PP").edges) == 1
+    assert found.l1_norm < 0.25
 
 
 def test_large_images_are_explained_by_regions_without_being_told() -> None:

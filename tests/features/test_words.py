@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 import zomirror as zm
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError
@@ -136,3 +139,12 @@ def test_a_model_that_rejects_masked_text_is_told_what_to_do() -> None:
         zm.explain(strict, "good great", kind="PP")
     with pytest.raises(ArgumentTypeError, match="function of a list of texts, or a fitted pipeline, got int"):
         zm.explain(3, "good great")
+
+
+def test_the_classes_of_a_pipeline_have_its_names() -> None:
+    texts = ["good room", "lovely room", "rude staff", "dirty staff"] * 3
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=100)).fit(texts, ["up", "up", "down", "down"] * 3)
+    found = zm.explain(model, "the lovely room and the staff", kind="PN", target="down")
+    assert (found.valid, found.class_names) == (True, ("down", "up"))
+    assert found.words().startswith("classified up; with 1 of 6 words")
+    assert found.words().endswith("left out it would be down")

@@ -11,6 +11,7 @@ from zomirror.classifiers.command.program import Command, CommandFunction, comma
 from zomirror.classifiers.frame_model import FrameModel
 from zomirror.classifiers.function import Function
 from zomirror.classifiers.http.server_model import Http, http_classifier
+from zomirror.classifiers.label import LabelOnly
 from zomirror.classifiers.onnx import Onnx, onnx_classifier
 from zomirror.classifiers.onnx_columns import OnnxColumns
 from zomirror.classifiers.protocol import Classifier, Stepped, radius_hint
@@ -27,6 +28,7 @@ __all__ = [
     "FrameModel",
     "Function",
     "Http",
+    "LabelOnly",
     "Onnx",
     "OnnxColumns",
     "Sklearn",
@@ -44,7 +46,7 @@ __all__ = [
     "radius_hint",
 ]
 
-_ADAPTERS = (Boosted, Command, FrameModel, Function, Http, Onnx, OnnxColumns, Sklearn, Threshold, Torch)
+_ADAPTERS = (Boosted, Command, FrameModel, Function, Http, LabelOnly, Onnx, OnnxColumns, Sklearn, Threshold, Torch)
 
 
 def as_classifier(model: Any, *, batch_rows: int | None = None) -> Classifier:

@@ -29,7 +29,7 @@ TABLES, ARRAYS, MODELS = "Tables", "Arrays and pictures", "Models and classes"
 SEARCH, RUNS = "The search", "Runs and files"
 """Headings of the options that most calls do without; the first heading holds the others."""
 L1 = Annotated[float, typer.Option(help=said("l1"), rich_help_panel=SEARCH)]
-L2 = Annotated[float, typer.Option(help=said("l2"), rich_help_panel=SEARCH)]
+L2 = Annotated[float, typer.Option(help="Weight of |x|_2^2 / 2: larger means smaller entries.", rich_help_panel=SEARCH)]
 Seed = Annotated[int, typer.Option(min=0, help=said("seed"))]
 RunDir = Annotated[
     Path | None,
@@ -98,10 +98,7 @@ class SearchOptions:
         ),
     ] = None
     l1: L1
-    l2: Annotated[
-        float | None,
-        typer.Option(help="Weight of |x|_2^2 / 2: larger means smaller entries. Default 0.15; 0 for rows of a table."),
-    ]
+    l2: Annotated[float | None, typer.Option(help=said("l2"), rich_help_panel=SEARCH)]
     kappa: Annotated[
         float | None,
         typer.Option(

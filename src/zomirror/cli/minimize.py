@@ -45,7 +45,7 @@ def presets() -> dict[str, Callable[..., Method]]:
     """The methods that --method takes. Imported late: --help needs none of it."""
     from zomirror import methods
 
-    return {name: getattr(methods, name) for name in methods.__all__ if name == "recommended" or name.startswith("zo_")}
+    return {name: getattr(methods, name) for name in methods.__all__ if name == "recommended" or name.startswith("zo")}
 
 
 class ReturnsChoice(StrEnum):
@@ -81,7 +81,7 @@ def minimize(
         ),
     ] = "recommended",
     eta: Annotated[
-        float | None, typer.Option(help="Inverse step size of zo_expmd and zo_psgd: larger means shorter steps.")
+        float | None, typer.Option(help="Inverse step size, for the methods that take one: larger means shorter steps.")
     ] = None,
     batch_size: Annotated[
         int | None, typer.Option(help="Queries per gradient estimate, for the methods that take it.")

@@ -266,10 +266,11 @@ class SearchCommand:
 
     def _budget(self, given: Input) -> dict[str, Any]:
         """How many queries a search may use and send."""
-        from zomirror.contrast.options import BUDGET
+        from zomirror.contrast.options import ARRAY_BUDGET, BUDGET
         from zomirror.features import parts
 
-        budget = self.typed.budget if self.typed.budget is not None else BUDGET
+        default = ARRAY_BUDGET if self.explains and given.frame is None else BUDGET
+        budget = self.typed.budget if self.typed.budget is not None else default
         if self.typed.budget is None and self._in_parts(given):
             budget = parts.BUDGET
         return {"budget": budget, "max_sent": cap_of(self.typed.max_sent, budget, self.typed.run_dir)}

@@ -86,7 +86,10 @@ def _message(ended: Found, options: Options, kappa: float) -> str:
         tries += [] if options.features.signed else ["signed=True"]
         tries += [] if options.target is None else ["another target"]
         remedy = f"the class did not change (best margin {ended.best.margin:.3g})"
-        if ended.best.margin < 0:
+        if ended.best.margin < 0 and isinstance(options.l0, int):
+            tries.insert(0, "a larger l0")
+            remedy = f"the class changed with more than l0 = {options.l0} pixels only"
+        elif ended.best.margin < 0:
             tries.insert(0, "a smaller kappa")
             remedy = f"the other class won by {-ended.best.margin:.3g}, not by more than kappa = {kappa:.3g}"
     else:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from zomirror.checks import flag, items, positive_integer, reading, seed_of, shown
+from zomirror.classifiers import Classifier, LabelOnly
+from zomirror.classifiers.torch import is_torch_module
 from zomirror.contrast.candidate import Glimpse
 from zomirror.contrast.explanation import Explanation
 from zomirror.contrast.find import Failed, InputCase, Outcome, decided, find_spread, find_together, informed, is_final
@@ -100,8 +102,8 @@ def explain(
     bounds : pair, optional
         The least and the largest value of each feature; (0, 1) by default.
     budget : int
-        The largest number of model queries, including the one that finds the class; by default 10,000, or 300 for
-        the parts of an image, a text or a series.
+        The largest number of model queries, including the one that finds the class; by default 2,000 for
+        an array, 10,000 for a Table, and 300 for the parts of an image, a text or a series. attack(): 10,000.
     rng : int, Generator or None
         The seed; the explanation names the one that was used. None: the seed of the run in `run_dir`, or a new one.
     fewest : bool
@@ -176,6 +178,8 @@ def attack(
     x0: object,
     *,
     features: Features | None = None,
+    l0: int | str | None = None,
+    scores: str = "all",
     l1: float = 0.01,
     l2: float = 0.0,
     kappa: float | None = None,
@@ -198,12 +202,13 @@ def attack(
     on_error: str | Retry = "raise",
     run_dir: PathLike | None = None,
 ) -> Explanation:
-    """Find the sparsest input inside the bounds that the model takes for another class than x0.
+    """Find the nearest input inside the bounds that the model takes for another class than x0, or the sparsest one.
 
-    The result is the adversarial input seen with the least l1 |x|_1 + (l2/2) |x|_2^2, where x is the change in units of
-    each feature's range. The search walks from x0 to the boundary with linear models of the scores. If that finds
-    nothing, or with a `method` of your own, it descends as explain() does. The result is an Explanation of kind PN:
-    `perturbed` is the adversarial input and `contrast_label` its class.
+    By default the result is the adversarial input seen with the least l1 |x|_1 + (l2/2) |x|_2^2, where x is the change
+    in units of each feature's range; `l0` counts changed pixels instead. The search of an image begins with random
+    pixels at full contrast and goes on with linear models of the scores. If that finds nothing, or with a `method` of
+    your own, it descends as explain() does. The result is an Explanation of kind PN: `perturbed` is the adversarial
+    input and `contrast_label` its class.
 
     Parameters
     ----------
@@ -212,6 +217,13 @@ def attack(
     features : Vector or Table, optional
         What may change; a Vector with signed=True, of which `bounds`, `fixed`, `scale`, `mean`, `std` and
         `feature_names` are the short form.
+    l0 : int or "least", optional
+        The largest number of pixels that may change, all channels of a pixel together; or "least", for as few as
+        possible first and the least penalty second. Of other inputs than images each feature is a pixel. Where x0 lies
+        on the grid of 8 bits, every value of the result does too. The bounds must be finite.
+    scores : "all" or "label"
+        What the model tells. With "label" only the class with the largest score is used, as of a service that names a
+        class and no score; a batch may then also be answered by (n,) numbers of classes, if `class_names` are given.
     l1, l2 : float
         Weights of the penalty: a larger l1 changes fewer features, a larger l2 changes them less.
     kappa : float, optional
@@ -352,7 +364,7 @@ def _find_one(
     cap = None if max_sent is None else positive_integer("max_sent", max_sent)
     place, attempts, seed = options.features.place(x0, options.kind), attempts_of(on_error), _seed(rng, run_dir)
     where = None if run_dir is None else check_path(run_dir)
-    classifier = options.features.classifier(model)
+    classifier = _classifier(options, model)
     options = options.named(getattr(classifier, "class_names", None))
     _check_prior(options, place)
     case = InputCase(informed(place, classifier), options, seed, classifier, attempts, cap, where)
@@ -403,7 +415,7 @@ def _find_many(
         except (ArgumentError, ArgumentTypeError) as error:
             raise type(error)(f"input {i}: {error}") from None
     seed, seeds = _seeds(rng, run_dir, len(places))
-    classifier, attempts = options.features.classifier(model), attempts_of(on_error)
+    classifier, attempts = _classifier(options, model), attempts_of(on_error)
     options = options.named(getattr(classifier, "class_names", None))
     places = [informed(place, classifier) for place in places]
     for place in places[:1]:
@@ -457,6 +469,15 @@ def _find_many(
 def _check_prior(options: Options, place: Place) -> None:
     if options.prior is not None and isinstance(place, VectorPlace):
         options.prior.check(place)
+
+
+def _classifier(options: Options, model: Any) -> Classifier:
+    """The model as a classifier of what the features make; of a model that tells only the class, of that."""
+    if options.scores == "all":
+        return options.features.classifier(model)
+    names = options.class_names
+    adapted = model if callable(model) and not is_torch_module(model) else options.features.classifier(model)
+    return LabelOnly(adapted, None if names is None else len(names))
 
 
 def _seed(rng: object, run_dir: PathLike | None) -> int:

@@ -43,13 +43,20 @@ class Goal:
     """Whether the number of changed features comes before F."""
     further: Callable[[Array], float] | None = None
     """A further term of F."""
+    pixels: Callable[[Array], int] | None = None
+    """The number of changed pixels, where there is a limit to it or fewer of them come before a smaller F."""
+    most: int | None = None
+    """The largest number of changed pixels of a valid point; None: fewer of them come before a smaller F."""
 
     def candidate(self, w: Array, margin: float, sizes: Array | None = None) -> Candidate:
         """The point with its objective; `sizes` are the changes that are penalised, by default w itself."""
         sizes = w if sizes is None else sizes
         penalty = self.penalty(sizes) + (0.0 if self.further is None else self.further(w))
-        count = int(np.count_nonzero(sizes)) if self.fewest else 0
-        return Candidate(w, margin, max(margin, -self.kappa) + penalty, margin < -self.floor, count)
+        count, valid = int(np.count_nonzero(sizes)) if self.fewest else 0, margin < -self.floor
+        if self.pixels is not None:
+            changed = self.pixels(w)
+            count, valid = (changed, valid) if self.most is None else (0, valid and changed <= self.most)
+        return Candidate(w, margin, max(margin, -self.kappa) + penalty, valid, count)
 
     def judge(self, points: Array, margins: Values) -> tuple[Values, NDArray[np.bool_]]:
         """F at each row of the points, whose changes are penalised as they are, and whether it is valid."""

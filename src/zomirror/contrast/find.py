@@ -46,7 +46,7 @@ from zomirror.runs.directory import RunDirectory
 from zomirror.runs.group import RunGroup
 from zomirror.runs.inspection import inspect
 
-REVISIONS = {"explain": 4, "attack": 2}
+REVISIONS = {"explain": 4, "attack": 3}
 """Revision of each search. Raise it when the same scores lead to other queries: stored runs cannot be resumed then."""
 _SEARCHES = {
     "vector": {"explain": explain_search.search, "attack": attack_search.search},

@@ -23,8 +23,8 @@ from zomirror.features.vector import KINDS, Vector, as_names
 from zomirror.methods.descent import Method
 from zomirror.problem import ElasticNet
 
-BUDGET = 10_000
-"""The default budget, where the features have none of their own."""
+BUDGET, ARRAY_BUDGET = 10_000, 2_000
+"""The default budgets: of attacks and tables, and of explanations of arrays."""
 L2 = 0.15
 """The default l2, except for a Table."""
 SMALLEST_BUDGET = 100
@@ -45,6 +45,12 @@ ATTACK_FIXES = {
     "plausibility": 1.0,
 }
 """Options that attack() sets and does not take."""
+ATTACK_ONLY: dict[str, Any] = {"l0": None, "scores": "all"}
+"""Options that explain() does not take, and their defaults."""
+LEAST = "least"
+"""The `l0` that asks for the fewest pixels."""
+SCORES = ("all", "label")
+"""What a model tells: its scores, or only which class has the largest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,13 +64,15 @@ class Options:
     """None: 0.15; 0 for a Table, whose distance is a sum over the columns."""
     kappa: float | None = None
     """None: a small margin that depends on the feature space, so that answers do not hang on a tie."""
-    budget: int = BUDGET
+    budget: int = ARRAY_BUDGET
     loss: str = "hinge"
     method: Method | None = None
     """None: the recommended method, which is told the margins and applies the loss itself."""
     label: Any = None
     """An int; before `named` has looked it up, it may be the name of a class."""
     target: Any = None
+    l0: int | str | None = None
+    scores: str = "all"
     search: int = 0
     fewest: bool = False
     answers: int = 1
@@ -111,6 +119,7 @@ class Options:
         if self.prior is not None and not isinstance(self.features, Vector):
             raise ArgumentError(f"expected prior with features of an array, got {type(self.features).__name__}")
         self._set_table_options()
+        self._set_attack_options()
 
     def _set_table_options(self) -> None:
         """Check the options that only the search of a table has."""
@@ -125,6 +134,24 @@ class Options:
         if self.plausible is not None and self.kind == "PP":
             raise ArgumentError("expected plausible for a PN, got kind='PP', whose absent columns have the baseline")
 
+    def _set_attack_options(self) -> None:
+        """Check the options that only attack() has."""
+        put = object.__setattr__
+        put(self, "scores", choice("scores", self.scores, SCORES))
+        if self.l0 is None and self.scores == "all":
+            return
+        if self.l0 is not None and not (isinstance(self.l0, str) and self.l0 == LEAST):
+            if isinstance(self.l0, str):
+                raise ArgumentError(f'expected l0 to be a number of pixels or "{LEAST}", got {self.l0!r}')
+            put(self, "l0", positive_integer("l0", self.l0))
+        if self.scores == "label" and self.kappa:
+            raise ArgumentError(f"expected no kappa with scores='label', got {self.kappa}: a class has no margin")
+        name = "scores" if self.l0 is None else "l0"
+        if not isinstance(self.features, Vector):
+            raise ArgumentError(f"expected features=zm.Vector(...) with {name}, got {type(self.features).__name__}")
+        if self.method is not None:
+            raise ArgumentError(f"expected no method with {name}: it exchanges pixels and does not descend")
+
     @classmethod
     def of(cls, task: str, given: dict[str, Any]) -> Options:
         """The options from the keywords of explain() or attack(), including the short form of Vector."""
@@ -137,7 +164,7 @@ class Options:
             )
         rest = {name: value for name, value in given.items() if name not in VECTOR and name != "features"}
         if rest.get("budget") is None:
-            rest["budget"] = getattr(features, "default_budget", BUDGET)
+            rest["budget"] = budget_of(task, features)
         return cls(task=task, features=features, **rest)
 
     def named(self, known: tuple[str, ...] | None) -> Options:
@@ -170,6 +197,7 @@ class Options:
         record = (
             {name: getattr(self, name) for name in kept}
             | self._table_record()
+            | {name: getattr(self, name) for name, usual in ATTACK_ONLY.items() if getattr(self, name) != usual}
             | {
                 "method": "recommended" if self.method is None else stable_repr("method", self.method),
             }
@@ -187,6 +215,12 @@ class Options:
         return found
 
 
+def budget_of(task: str, features: Any) -> int:
+    """The default budget of a task on a feature space."""
+    arrays = task == "explain" and isinstance(features, Vector)
+    return int(getattr(features, "default_budget", ARRAY_BUDGET if arrays else BUDGET))
+
+
 TABLE_ONLY: dict[str, Any] = {"fewest": False, "answers": 1, "plausible": None}
 """Options that only the search of a table has, and their defaults."""
 VECTOR = {item.name: item.name for item in fields(Vector) if item.name not in ("names", "step")} | {
@@ -195,7 +229,7 @@ VECTOR = {item.name: item.name for item in fields(Vector) if item.name not in ("
 """Keywords of explain() that are a short form of Vector, mapped to its fields."""
 _NAMES = frozenset(item.name for item in fields(Options) if item.name != "task") | VECTOR.keys()
 KNOWN = {
-    "explain": _NAMES,
+    "explain": _NAMES - ATTACK_ONLY.keys(),
     "attack": _NAMES - ATTACK_FIXES.keys(),
 }
 """The options that explain_many() and attack_many() take."""

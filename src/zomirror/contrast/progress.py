@@ -100,7 +100,7 @@ class Progress:
             self.best = candidate
         if candidate.valid and margin < 0:
             depth = math.frexp(margin)[1]
-            if depth not in self.deeper or candidate.fun < self.deeper[depth].fun:
+            if candidate.better_than(self.deeper.get(depth)):
                 self.deeper[depth] = candidate
         return candidate
 

@@ -13,20 +13,26 @@ def row_sentence(one: Explanation) -> str:
     """`refused; granted if housing: rent -> own and income: 28,800 -> 31,000`, without its full stop."""
     label = one.name_of(one.label)
     if not one.valid or not one.changes:
-        return f"{'attack on' if one.is_attack else f'{one.kind} of'} {label}: {one.message}"
+        return f"{'attack on' if one.is_attack else f'{one.kind} of'} {label}: {_reason(one)}"
     return f"{label}{row_part(one)}"
 
 
 def row_part(one: Explanation) -> str:
     """What one explanation adds to the name of the class."""
     if not one.valid or not one.changes:
-        return f"; {one.kind}: {one.message}"
+        return f"; {one.kind}: {_reason(one)}"
     if one.kind == "PN":
         return f"; {one.name_of(one.contrast_label)} if {_listed(one)}"
     # The status comes first in a message; what follows is about the baseline.
     note = one.message.partition("; ")[2]
     enough = f" because of {_listed(one)}, which alone {'is' if len(one.changes) == 1 else 'are'} enough"
     return f"{enough} ({note})" if note else enough
+
+
+def _reason(one: Explanation) -> str:
+    """Why there is nothing to name: of a valid explanation what follows its status, for instance on the baseline."""
+    note = one.message.partition("; ")[2]
+    return note if note and one.valid else one.message
 
 
 def _listed(one: Explanation) -> str:

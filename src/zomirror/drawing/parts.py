@@ -121,7 +121,7 @@ def draw_text(axes: Axes, one: Drawable, width: int, most: int) -> None:
             style: dict[str, Any] = {"color": hue_of(one.kind), "fontweight": "bold"} if mark else {"color": "0.35"}
             axes.text(column, line, text(token, width), fontsize=8, family="monospace", va="top", **style)
             column += len(token) + (0 if mark else 1)
-        if not mark and not words.endswith(" "):
+        if not mark:
             column -= 1
 
 

@@ -81,6 +81,7 @@ def array_place(
     *,
     soft: bool = False,
     noun: str = "group",
+    connected: bool = False,
 ) -> PartsPlace:
     """The place of an array in parts; `index` has the axes of x0, those of length 1 being shared."""
     count, bases = len(numbers), baselines_of(baseline, x0, named)
@@ -89,9 +90,8 @@ def array_place(
     material = ArrayParts(x0, bases, index)
     labels = np.broadcast_to(np.where(index < count, index, -1), index.shape).astype(np.int64)
     where = positions_of(squeezed, count)
-    return PartsPlace(
-        kind, material, weights_of(index, count), where, edges_of(squeezed, count), titles, labels, bool(soft)
-    )
+    weights, edges = weights_of(index, count), edges_of(squeezed, count)
+    return PartsPlace(kind, material, weights, where, edges, titles, labels, bool(soft), connected)
 
 
 def part_names(names: Any, numbers: Sequence[int], noun: str) -> tuple[str, ...]:

@@ -100,6 +100,11 @@ class ImageModel:
     std: tuple[float, ...] | None = None
     batch_rows: int | None = BATCH_ROWS
 
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The names of the classes, if the model knows them."""
+        return getattr(self.inner, "class_names", None)
+
     def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
         """The scores of every image."""
         axes = axes_of(batch.shape[1:])

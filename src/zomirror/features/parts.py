@@ -65,6 +65,8 @@ class PartsPlace:
     labels: NDArray[Any] | None = None
     soft: bool = False
     """Whether a part may be there in part."""
+    connected: bool = False
+    """Whether a set of parts should hang together, where there are many parts."""
 
     @property
     def space(self) -> str:

@@ -99,7 +99,9 @@ class Regions:
         if noun == "cell" and names is None:
             across = int(index[0].max()) + 1
             names = [f"row {i // across + 1}, column {i % across + 1}" for i in numbers_of]
-        return array_place(image, whole, numbers_of, self.baseline, named, kind, names, soft=self.soft, noun=noun)
+        return array_place(
+            image, whole, numbers_of, self.baseline, named, kind, names, soft=self.soft, noun=noun, connected=True
+        )
 
     def _index(self, image: NDArray[Any], axes: ImageAxes) -> tuple[NDArray[np.intp], list[int], str]:
         shape = image.shape[axes.rows], image.shape[axes.columns]

@@ -173,6 +173,12 @@ class TextModel:
                 f"expected a function of a list of texts, or a fitted pipeline, got {type(self.model).__name__}"
             )
 
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The names of the classes of a fitted pipeline, unless they are 0, 1, 2 and so on."""
+        classes = [str(one) for one in np.asarray(getattr(self.model, "classes_", ())).ravel().tolist()]
+        return None if classes == [str(i) for i in range(len(classes))] else tuple(classes)
+
     def __call__(self, batch: NDArray[Any], /) -> NDArray[np.floating[Any]]:
         """The scores of every text."""
         texts = [str(row[0]) for row in batch]

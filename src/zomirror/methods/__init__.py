@@ -3,6 +3,26 @@
 from zomirror.methods.descent import Measured, Method, MirrorDescent, State
 from zomirror.methods.directions import coordinate, gaussian, rademacher, sphere
 from zomirror.methods.estimator import EntropyRadius, Estimate, EuclideanRadius, TwoPoint
+from zomirror.methods.gallery import (
+    AdaMM,
+    CompressedSensing,
+    FrankWolfe,
+    LassoEstimate,
+    Optimistic,
+    Signs,
+    Storm,
+    Subset,
+    Truncated,
+    zo_adamm,
+    zo_fw,
+    zo_ht,
+    zo_lasso,
+    zo_scg,
+    zo_signsgd,
+    zo_sparse,
+    zo_truncated,
+    zoro,
+)
 from zomirror.methods.group_memory import GroupMemory
 from zomirror.methods.mirror import Entropy, Euclidean, PNorm
 from zomirror.methods.presets import (
@@ -18,15 +38,16 @@ from zomirror.methods.presets import (
     zo_psgd,
 )
 from zomirror.methods.query import Query
-from zomirror.methods.relatives import Optimistic, Storm
 from zomirror.methods.restart import Restarted
 from zomirror.methods.step import Adaptive, Constant, ScaleFree
 from zomirror.methods.survey import Surveyed
 from zomirror.problem import Box, ElasticNet, Problem
 
 __all__ = [
+    "AdaMM",
     "Adaptive",
     "Box",
+    "CompressedSensing",
     "Constant",
     "ElasticNet",
     "Entropy",
@@ -34,7 +55,9 @@ __all__ = [
     "Estimate",
     "Euclidean",
     "EuclideanRadius",
+    "FrankWolfe",
     "GroupMemory",
+    "LassoEstimate",
     "Measured",
     "Method",
     "MirrorDescent",
@@ -45,9 +68,12 @@ __all__ = [
     "Restarted",
     "ScaleFree",
     "Schedule",
+    "Signs",
     "State",
     "Storm",
+    "Subset",
     "Surveyed",
+    "Truncated",
     "TwoPoint",
     "coordinate",
     "gaussian",
@@ -57,9 +83,18 @@ __all__ = [
     "theorem_schedule",
     "zo_ada_expmd",
     "zo_ada_psgd",
+    "zo_adamm",
     "zo_ao_expmd",
     "zo_exp_storm",
     "zo_expmd",
+    "zo_fw",
     "zo_group_expmd",
+    "zo_ht",
+    "zo_lasso",
     "zo_psgd",
+    "zo_scg",
+    "zo_signsgd",
+    "zo_sparse",
+    "zo_truncated",
+    "zoro",
 ]

@@ -16,10 +16,10 @@ from zomirror.errors import ArgumentError
 from zomirror.methods.descent import MirrorDescent
 from zomirror.methods.directions import gaussian, rademacher
 from zomirror.methods.estimator import EntropyRadius, EuclideanRadius, Radius, TwoPoint
+from zomirror.methods.gallery.relatives import Optimistic, Storm
 from zomirror.methods.group_memory import GroupMemory, Link
 from zomirror.methods.mirror import Entropy, Euclidean
 from zomirror.methods.prior import Prior
-from zomirror.methods.relatives import Optimistic, Storm
 from zomirror.methods.restart import Restarted
 from zomirror.methods.step import Adaptive, Constant, ScaleFree
 from zomirror.methods.survey import Surveyed

@@ -50,10 +50,18 @@ PARAMETERS = (
     Parameter("target", "class", "The class that a PN or an attack must reach. Default: any other class."),
     Parameter("label", "class", "The class of the input, by number or name. Default: the predicted class."),
     Parameter(
-        "budget", "integer", "Queries that each search may use. Default 10,000; for regions and words 300.", least=100
+        "budget",
+        "integer",
+        "Queries that each search may use. Default 2,000 for arrays, 10,000 for tables and attacks, 300 for parts.",
+        least=100,
     ),
     Parameter("l1", "number", "Weight of |x|_1: larger means sparser.", 0.1, 0),
-    Parameter("l2", "number", "Weight of |x|_2^2 / 2: larger means smaller entries.", least=0),
+    Parameter(
+        "l2",
+        "number",
+        "Weight of |x|_2^2 / 2: larger means smaller entries. Of explain 0.15 by default, 0 for table rows.",
+        least=0,
+    ),
     Parameter(
         "kappa",
         "number",

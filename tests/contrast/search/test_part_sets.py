@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zomirror.contrast.search.part_sets import blocks, components, windows
+from zomirror.contrast.search.part_sets import blocks, components, in_one_piece, windows, without
 from zomirror.features.parts import edges_of
 
 SIDE = 6
@@ -47,3 +47,17 @@ def test_components_are_those_of_a_flood(mask):
 
 def test_parts_without_neighbours_are_pieces_of_their_own():
     assert components(np.array([True, False, True]), np.empty((0, 2), np.intp)) == 2
+
+
+@given(sets, st.integers(2, 12))
+def test_blocks_that_go_in_order_never_part_the_set(mask, count):
+    pieces = blocks(mask, WHERE, np.ones(36), count)
+    order = in_one_piece(mask, pieces, EDGES)
+    for n in range(len(order) + 1):
+        left = without(mask, [pieces[i] for i in order[:n]])
+        assert left.any()
+        assert components(left, EDGES) <= components(mask, EDGES)
+    last = without(mask, [pieces[i] for i in order])
+    for i in set(range(len(pieces))) - set(order):  # and no other one could go
+        fewer = without(last, [pieces[i]])
+        assert not fewer.any() or components(fewer, EDGES) > components(mask, EDGES)

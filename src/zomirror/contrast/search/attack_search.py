@@ -1,8 +1,10 @@
-"""The search for the nearest adversarial input: linear models from x0, then a PN descent if they find nothing.
+"""The search for the nearest adversarial input, or for the one with the fewest changed pixels.
 
 1. Query the scores of x0.
-2. Estimate where the scores change most: cell by cell in a picture, otherwise feature by feature.
-3. Walk from x0 across the boundary with local linear models; prune and shrink the result.
+2. In a picture, query random pixels at full contrast and undo what is not needed: the first adversarial points.
+3. Where pixels are counted (`l0`) or only the class is known, continue by few_pixels.py and label_search.py. Otherwise
+   search a picture with slopes under a smooth prior (boundary_search.py), and walk from any other x0 across the
+   boundary with local linear models.
 4. Spend the rest of the budget on improving the best adversarial point; without one, descend as for a signed PN.
 5. Query the best point once more, for all its scores.
 """
@@ -14,13 +16,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from zomirror.contrast.candidate import Candidate
+from zomirror.contrast.pixel_search.few_pixels import PixelSearch
 from zomirror.contrast.progress import Found, Progress
+from zomirror.contrast.search.boundary_search import LARGEST, BoundarySearch
 from zomirror.contrast.search.coarse_to_fine import is_picture, look
-from zomirror.contrast.search.evaluate import ask_scores, driven
+from zomirror.contrast.search.evaluate import ask_margins, ask_scores, driven
 from zomirror.contrast.search.explain_search import conducted, descend
 from zomirror.contrast.search.finishing import POLISH_SHARE, finish, pull_of
+from zomirror.contrast.search.safety import ask_safe_margin
 from zomirror.engine.ledger import Answer
 from zomirror.engine.request import Request, Search
+from zomirror.errors import ArgumentError
+from zomirror.features.vector import VectorPlace
 from zomirror.result import Status
 
 WALK_SHARE = 0.6
@@ -33,18 +41,69 @@ EACH, EACH_SHARE = 100, 0.01
 """Cells queried at each finer level: 100, or 1 % of the budget if that is more."""
 
 
+SECURED = 40
+"""Queries that are kept for a safe margin of the answer, at most a quarter of those left."""
+PUSHED = (1.01, 1.02, 1.04, 1.07, 1.1, 1.15, 1.2, 1.3)
+"""Multiples of an answer whose margin is not safe."""
+
+
 def search(progress: Progress) -> Search[Found]:
     """The search for a PN, but valid only where the other class wins by more than kappa."""
     progress.goal = replace(progress.goal, floor=progress.goal.kappa)
-    return (yield from conducted(progress, _nearest))
+    place, l0, labels = progress.place, progress.options.l0, progress.options.scores == "label"
+    if not isinstance(place, VectorPlace) or not np.isfinite(place.box.upper - place.box.lower).all():
+        if l0 is not None or labels:
+            name = "scores='label'" if l0 is None else "l0"
+            raise ArgumentError(f"expected finite bounds with {name}, got infinite ones: pixels are moved to them")
+        return (yield from conducted(progress, _nearest))
+    few = PixelSearch(place)
+    if l0 is not None:
+        progress.goal = few.limited(progress.goal, None if l0 == "least" else int(l0))
+    if l0 is not None or labels:
+        middle = few.by_label if labels else few.search
+        return (yield from conducted(progress, middle, lambda of: few.probe(of, shrink=False)))
+    if progress.options.method is not None or not is_picture(place.x0.shape):
+        return (yield from conducted(progress, _nearest))
+    return (yield from conducted(progress, _nearest, lambda of: few.probe(of, shrink=True)))
 
 
 def _nearest(progress: Progress) -> Generator[Request, Answer, Status]:
     # A method given by the caller always descends. Piecewise constant scores (trees) have no slopes to walk along.
-    walked = Status.RUNNING
+    place, found = progress.place, Status.RUNNING
     if progress.options.method is None and progress.radius is None:
-        walked = yield from _walk(progress)
-    return walked if walked is not Status.RUNNING else (yield from descend(progress))
+        if isinstance(place, VectorPlace) and is_picture(place.x0.shape) and place.d <= LARGEST:
+            found = yield from _beyond(progress, place)
+        else:
+            found = yield from _walk(progress)
+    return found if found is not Status.RUNNING else (yield from descend(progress))
+
+
+def _beyond(progress: Progress, place: VectorPlace) -> Generator[Request, Answer, Status]:
+    """With slopes under a smooth prior, as explain() does: BUDGET if a valid point is known, else RUNNING."""
+    allowed, most = int(WALK_SHARE * progress.left), progress.left - min(SECURED, progress.left // 4)
+    beyond = BoundarySearch(place, progress.goal, pull_of(progress), allowed, most)
+    beyond.best = progress.best
+    yield from driven(progress, beyond.run(), ask_scores)
+    if progress.best is None or not progress.best.valid:
+        return Status.RUNNING
+    yield from _secured(progress, progress.best)
+    if progress.best.valid:
+        yield from finish(progress, progress.best, progress.left)
+    return Status.BUDGET
+
+
+def _secured(progress: Progress, best: Candidate) -> Generator[Request, Answer, None]:
+    """Ask for the safe margin again, around the answer, where slopes are others than around x0; and reach it."""
+    if progress.left < SECURED // 2:
+        return
+    yield from ask_safe_margin(progress, best.w, SECURED // 2)
+    if best.margin < -progress.goal.floor:
+        return
+    pushed = [progress.place.box.project(best.w * best.w.dtype.type(factor)) for factor in PUSHED][: progress.left]
+    if pushed:
+        margins = yield from ask_margins(progress, pushed)
+        for w, margin in zip(pushed, margins, strict=True):
+            progress.consider(w, float(margin))
 
 
 def _walk(progress: Progress) -> Generator[Request, Answer, Status]:

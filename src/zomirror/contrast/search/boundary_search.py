@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.contrast.prior import Prior
-from zomirror.contrast.search.chain import PROBE, Chain, Seen
+from zomirror.contrast.search.chain import PROBE, SHRINKING, Chain, Seen
 from zomirror.contrast.search.coarse_to_fine import Grid
 from zomirror.contrast.search.local_refinement import Pull, bounded, steps_within
 from zomirror.contrast.search.smooth_slopes import Neighbours
@@ -47,9 +47,13 @@ FIRST_AIMS, AIMS = 6, 6
 """How often the linear models are solved and their solutions queried: from an origin, and in each round."""
 RADII = (0.8, 0.3)
 """Trust regions of a round, as fractions of the radius of the chain, which begins with the whole range of a feature."""
+WIDER = 3
+"""When all chains have ended, the best one goes on with 3 times as many promising features."""
+TRIES = 3
+"""A round that gains nothing looks within smaller regions, 3 in all, before features are queried again."""
 CORRECTION = 1.1
 """A model that was wrong by m is corrected by 1.1 m where the point is not yet beyond the boundary, else by m / 1.1."""
-PROMISING, IN_USE = 40, 60
+PROMISING, IN_USE = 20, 30
 """Features that a round queries singly: the most promising ones besides those in use, and of those in use at most."""
 LEVELS = 8
 """Halvings for the best margin between the least valid one and -kappa."""
@@ -84,6 +88,7 @@ class BoundarySearch:
         self._free = np.flatnonzero(self._lower < self._upper)
         self._cell_of, side, self._cells = self._grid()
         self._near = Neighbours.of(place.x0.shape, side)
+        self._promised = PROMISING
         self._sign = 1.0 if pull.kept else -1.0
 
     @property
@@ -108,8 +113,14 @@ class BoundarySearch:
     def run(self) -> Asking:
         """The best point found."""
         chains = yield from self._begun((yield from self._origins()))
-        while self.left > 0 and (alive := [chain for chain in chains if not chain.ended]):
-            each = PROMISING + int(np.median([np.count_nonzero(chain.w) for chain in alive]))
+        while self.left > 0 and chains:
+            if not (alive := [chain for chain in chains if not chain.ended]):
+                if self._promised >= self._free.size:
+                    break
+                self._promised *= WIDER
+                alive = [min(chains, key=lambda chain: (not chain.valid, chain.fun if chain.valid else chain.margin))]
+                alive[0].radius = SHRINKING
+            each = self._promised + int(np.median([np.count_nonzero(chain.w) for chain in alive]))
             count = max(1, min(TOGETHER, self.left // (ROUNDS_LEFT * each)))
             chosen = sorted(alive, key=lambda chain: chain.hope)[:count]
             yield from self._round(chosen)
@@ -177,7 +188,6 @@ class BoundarySearch:
 
     def _round(self, chains: list[Chain]) -> Generator[Array, Vector, None]:
         """One round of each chain."""
-        before = [(chain.valid, chain.fun, chain.margin) for chain in chains]
         for chain in chains:
             self._guess_again(chain)
         features = [self._promising(chain) for chain in chains]
@@ -192,9 +202,19 @@ class BoundarySearch:
                 if rows.size:
                     known, change = chosen[: rows.size], seen.scores[rows] - chain.scores
                     chain.slopes = self._near.learn_features(chain.slopes, known, step[: rows.size], change, NOISE)
-        yield from self._solved(chains, NEXT_RIVALS, RADII, AIMS)
-        for chain, state in zip(chains, before, strict=True):
-            chain.rounded(*state)
+        for chain in chains:
+            chain.rounds += 1
+        trying, first = chains, {id(chain): chain.radius for chain in chains}
+        for _ in range(TRIES):  # smaller radii cost less than another model
+            before = [chain.state for chain in trying]
+            yield from self._solved(trying, NEXT_RIVALS, RADII, AIMS)
+            trying = [chain for chain, state in zip(trying, before, strict=True) if not chain.gained(state)]
+            for chain in trying:
+                chain.radius *= SHRINKING
+            if not trying or self.left <= 0:
+                break
+        for chain in trying:
+            chain.fail(first[id(chain)])
 
     def _solved(
         self, chains: list[Chain], rivals: int, radii: Sequence[float], aims: int, *, stay: bool = False
@@ -295,7 +315,7 @@ class BoundarySearch:
         used = np.flatnonzero(at)
         used = used[np.argsort(-np.abs(at[used]), kind="stable")[:IN_USE]]
         pull[at != 0] = 0.0
-        others = np.argsort(-pull, kind="stable")[:PROMISING]
+        others = np.argsort(-pull, kind="stable")[: self._promised]
         chosen: Indices = self._free[np.sort(np.concatenate([used, others[pull[others] > 0]]))]
         return chosen
 

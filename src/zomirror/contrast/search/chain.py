@@ -87,10 +87,18 @@ class Chain:
             return True, np.inf if np.isnan(self.margin) else self.margin
         return False, self.fun * HOPE[min(self.rounds, len(HOPE) - 1)]
 
-    def rounded(self, valid: bool, fun: float, margin: float) -> None:  # noqa: FBT001 - a property of a point
-        """A round that began at such a point has ended: look closer if it has gained nothing."""
-        self.rounds += 1
+    @property
+    def state(self) -> tuple[bool, float, float]:
+        """Validity, F and margin of its point."""
+        return self.valid, self.fun, self.margin
+
+    def gained(self, before: tuple[bool, float, float]) -> bool:
+        """Whether it has gained since this state."""
+        valid, fun, margin = before
         old, new = (fun, self.fun) if valid else (margin, self.margin)
-        if valid == self.valid and not new <= old - GAIN * abs(old):
-            self.radius *= SHRINKING
-            self.probe = max(LEAST_PROBE, PROBE_FACTOR * self.probe)
+        return valid != self.valid or new <= old - GAIN * abs(old)
+
+    def fail(self, radius: float) -> None:
+        """Look closer from now on, after a round of this radius that gained nothing."""
+        self.radius = SHRINKING * radius
+        self.probe = max(LEAST_PROBE, PROBE_FACTOR * self.probe)

@@ -57,8 +57,14 @@ def search(progress: Progress) -> Search[Found]:
     return (yield from conducted(progress, _levels if progress.options.search else _nearest))
 
 
-def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request, Answer, Status]]) -> Search[Found]:
-    """Query the label, run `middle` to find better points, then query all scores of the best one."""
+Stage = Callable[[Progress], Generator[Request, Answer, Status]]
+
+
+def conducted(progress: Progress, middle: Stage, opening: Stage | None = None) -> Search[Found]:
+    """Query the label, run `middle` to find better points, then query all scores of the best one.
+
+    An `opening` comes before the queries that tell a safe margin.
+    """
     yield from _find_label(progress)
     if np.isnan(progress.scores).any():
         progress.note = f"{Status.NONFINITE.value}: the scores of x0 are {_shown(progress.scores)}"
@@ -73,8 +79,10 @@ def conducted(progress: Progress, middle: Callable[[Progress], Generator[Request
         )
         scores = yield from ask_scores(progress, [best.w])
         return progress.found(Status.TARGET, scores[0])
-    yield from ask_safe_margin(progress)
     try:
+        if opening is not None:
+            yield from opening(progress)
+        yield from ask_safe_margin(progress)
         status = yield from middle(progress)
     except CallbackStop:
         status = Status.CALLBACK

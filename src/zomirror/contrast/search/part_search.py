@@ -2,10 +2,15 @@
 
     1. Query the scores of x0, and of the baseline for a PP.
     2. Localise: of nine windows of half the side, keep the one that is valid with the best margin; again inside it.
-    3. Prune: take away blocks of parts, first sixteenths of what is left, then ever smaller ones down to single parts.
-       A batch ranks the blocks that are expected to matter least; bisection finds how many of them can go together.
-    4. While queries are left, do the same from other valid windows, the best first.
-    5. Query the best set once more, for all its scores.
+    3. Prune: take away blocks of parts, sixteenths of what is left. A batch ranks the blocks that are expected to
+       matter least; bisection finds how many of them can go together.
+    4. Do the same from other valid windows, for half of the budget.
+    5. Prune the smallest of these sets by ever smaller blocks, down to single parts.
+    6. While queries are left, localise and prune from further windows.
+    7. Query the best set once more, for all its scores.
+
+So few parts that all can be ranked in two batches are pruned to the end at once. Regions of an image stay connected:
+no block is taken away that would part the set.
 
 A PP is valid if it is so over every baseline; a PN is replaced by the first. The baseline on which the last set failed
 is asked first, and the others only for sets that are valid there, so several baselines cost little more than one.
@@ -15,18 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.progress import Found, Progress
 from zomirror.contrast.search.explain_search import conducted
-from zomirror.contrast.search.part_sets import BATCH, Mask, blocks, components, windows
+from zomirror.contrast.search.part_sets import BATCH, Mask, blocks, in_one_piece, windows, without
+from zomirror.contrast.search.presence import Presence, Spent, Stage
 from zomirror.engine.ledger import Answer
 from zomirror.engine.request import Request, Search
-from zomirror.features.parts import PartsPlace
-from zomirror.methods.query import Query, Segment
 from zomirror.result import Status
 
 RATIOS = (0.5, 0.7)
@@ -36,6 +39,12 @@ FURTHER = (0.6, 0.4, 0.3)
 """Sides of windows of the whole input from which the search starts anew while queries are left."""
 FEW = 64
 """So few parts are also pruned as a whole, which finds sets that no window holds."""
+ROUGH = 0.5
+"""The share of the budget for sets that are pruned by sixteenths only. Most of the size is lost there: on nine
+photographs and 300 rows, several such sets and then the smallest of them ended 5 % smaller than the first one pruned
+to its end."""
+FINISHED = 3
+"""So many of them are then pruned down to single parts, the smallest first."""
 CHECKED = 3
 """Windows of one size that are asked over all baselines before the next size is tried."""
 BLOCKS = 16
@@ -43,19 +52,11 @@ BLOCKS = 16
 GUESSES = (0.6, 1.0, 1.5)
 """The bisection begins at these multiples of the number of blocks that a linear model would take away."""
 
-Margins = NDArray[np.float64]
-Asking = Generator[Request, Answer, Margins]
-Stage = Generator[Request, Answer, Mask]
-
 
 def search(progress: Progress) -> Search[Found]:
     """The search for a set of parts; valid means that the margin exceeds kappa."""
     progress.goal = replace(progress.goal, floor=progress.goal.kappa)
     return (yield from conducted(progress, _smallest))
-
-
-class _Spent(Exception):  # noqa: N818 - not an error
-    """The next batch would exceed the budget."""
 
 
 def _smallest(progress: Progress) -> Generator[Request, Answer, Status]:
@@ -67,12 +68,15 @@ def _smallest(progress: Progress) -> Generator[Request, Answer, Status]:
             if presence.found_any():
                 yield from prune(presence, found)
             return Status.STALLED
-        found = yield from localise(presence, whole)
-        yield from prune(presence, found)
+        if whole.size <= FEW:
+            yield from prune(presence, (yield from localise(presence, whole)))
+            if presence.smallest().sum() > 1:
+                yield from prune(presence, whole)
+        else:
+            for start in (yield from _roughly(presence, whole)):
+                yield from prune(presence, start, coarsest=2 * BLOCKS)
         if presence.smallest().sum() == 1:
             return Status.STALLED  # there is no smaller set
-        if whole.size <= FEW:
-            yield from prune(presence, whole)
         yield from _restarted(presence)
         yield from prune(presence, presence.smallest(), exact=True)
         for ratio in FURTHER:
@@ -81,9 +85,24 @@ def _smallest(progress: Progress) -> Generator[Request, Answer, Status]:
             presence.pass_over(tried, margins)
             yield from _restarted(presence)
             yield from prune(presence, presence.smallest(), exact=True)
-    except _Spent:
+    except Spent:
         return Status.BUDGET
     return Status.STALLED
+
+
+def _roughly(presence: Presence, whole: Mask) -> Generator[Request, Answer, list[Mask]]:
+    """The smallest sets after sixteenths of several windows were taken away, for half of the budget."""
+    progress, start = presence.progress, whole
+    found: list[Mask] = []
+    while not found or progress.used < ROUGH * progress.options.budget:
+        if (yield from presence.check(start)):
+            inside = yield from localise(presence, start)
+            found.append((yield from prune(presence, inside, finest=BLOCKS)))
+        further = presence.next_start()
+        if further is None:
+            break
+        start = further
+    return sorted(found, key=presence.order)[:FINISHED]
 
 
 def _restarted(presence: Presence) -> Generator[Request, Answer, None]:
@@ -92,104 +111,6 @@ def _restarted(presence: Presence) -> Generator[Request, Answer, None]:
         if (yield from presence.check(start)):
             found = yield from localise(presence, start)
             yield from prune(presence, found)
-
-
-class Presence:
-    """Sets of parts and the margins that are known of them."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.progress, self.place = progress, cast(PartsPlace, progress.place)
-        self.baselines = list(range(self.place.material.baselines if self.place.kind == "PP" else 1))
-        """The baselines over which a set must be valid; the one that failed last is the first."""
-        self.known: dict[tuple[bytes, int], float] = {}
-        self.best: Mask | None = None
-        self.starts: list[tuple[float, float, Mask]] = []
-        """Windows that may be valid and were passed over: their size, margin and parts, largest first."""
-
-    def found_any(self) -> bool:
-        """Whether a valid set is known."""
-        return self.best is not None
-
-    def weight(self, mask: Mask) -> float:
-        """The share of the input that these parts are."""
-        return float(self.place.weights[mask].sum())
-
-    def is_valid(self, margin: float) -> bool:
-        """Whether a margin suffices; NaN does not."""
-        return margin < -self.progress.goal.floor
-
-    def whole(self) -> Stage:
-        """The set of all parts, which need not be valid."""
-        everything = np.ones(self.place.d, bool)
-        if self.place.kind == "PP":  # x0 itself, whatever the baseline
-            margin = float(self.progress.margins(self.progress.scores[None])[0])
-            self.known |= {(everything.tobytes(), base): margin for base in self.baselines}
-        margins = yield from self._ask([(everything, base) for base in self.baselines])
-        valid = [base for base, margin in zip(self.baselines, margins, strict=True) if self.is_valid(margin)]
-        if valid:
-            self.baselines = valid  # a baseline that keeps the class cannot show which parts change it
-            self._accept(everything)
-        return everything
-
-    def smallest(self) -> Mask:
-        """The best set; all parts while there is none."""
-        return np.ones(self.place.d, bool) if self.best is None else self.best
-
-    def pass_over(self, masks: list[Mask], margins: Margins) -> None:
-        """Remember windows that are valid over one baseline, to start from them later."""
-        for mask, margin in zip(masks, margins, strict=True):
-            if self.is_valid(margin) and not any((mask == seen).all() for _, _, seen in self.starts):
-                self.starts.append((self.weight(mask), float(margin), mask))
-
-    def next_start(self) -> Mask | None:
-        """A window that was passed over: of the largest ones the one with the best margin."""
-        if not self.starts:
-            return None
-        first = min(range(len(self.starts)), key=lambda i: (-self.starts[i][0], self.starts[i][1]))
-        return self.starts.pop(first)[2]
-
-    def rank(self, masks: list[Mask]) -> Asking:
-        """The margins of sets over the baseline that failed last."""
-        return (yield from self._ask([(mask, self.baselines[0]) for mask in masks]))
-
-    def check(self, mask: Mask) -> Generator[Request, Answer, bool]:
-        """Whether a set is valid over every baseline; the best set so far is kept."""
-        for some in ([self.baselines[0]], self.baselines[1:]):
-            margins = yield from self._ask([(mask, base) for base in some])
-            for base, margin in zip(some, margins, strict=True):
-                if not self.is_valid(margin):
-                    self.baselines = [base, *(other for other in self.baselines if other != base)]
-                    self.progress.consider(mask.astype(np.float64), float(margin))
-                    return False
-        self._accept(mask)
-        return True
-
-    def _accept(self, mask: Mask) -> None:
-        """Keep a valid set if it is smaller than the best, or of its size in fewer connected pieces."""
-        shown = self.known[mask.tobytes(), 0]  # the margin over the first baseline
-        one = self.progress.consider(mask.astype(np.float64), shown)
-        if self.best is None or self._order(mask) < self._order(self.best):
-            self.best, self.progress.best = mask, one
-        self.progress.measured(one)
-
-    def _order(self, mask: Mask) -> tuple[float, int]:
-        return round(self.weight(mask), 12), components(mask, self.place.edges)
-
-    def _ask(self, wanted: list[tuple[Mask, int]]) -> Asking:
-        """The margins of sets over baselines; what is known is not asked again."""
-        keys = [(mask.tobytes(), base) for mask, base in wanted]
-        new = {key: row for key, row in zip(keys, wanted, strict=True) if key not in self.known}
-        for start in range(0, len(new), BATCH):
-            some = list(new.items())[start : start + BATCH]
-            if len(some) > self.progress.left:
-                raise _Spent
-            points = [np.append(mask.astype(np.float64), base) for _, (mask, base) in some]
-            query = Query(tuple(Segment(point, 1) for point in points))
-            margins = yield Request(query, self.progress.kept_margins, self.place.inputs_over)
-            self.progress.used += len(points)
-            self.known |= {key: float(margin) for (key, _), margin in zip(some, margins, strict=True)}
-            self.progress.shown(self.progress.chosen)
-        return np.array([self.known[key] for key in keys])
 
 
 def localise(presence: Presence, start: Mask) -> Stage:
@@ -247,13 +168,16 @@ def gather(presence: Presence) -> Stage:
         found, count = best, 2 * count
 
 
-def prune(presence: Presence, found: Mask, *, exact: bool = False) -> Stage:
+def prune(
+    presence: Presence, found: Mask, *, coarsest: int = BLOCKS, finest: int | None = None, exact: bool = False
+) -> Stage:
     """Take away blocks of parts while the set stays valid, the least useful ones first, down to single parts.
 
-    A level ends when none of its 16 least useful blocks can go; with `exact`, single parts are taken away until none
-    of all that are left can go.
+    The blocks are at first one in `coarsest` of the set, at last one in `finest`. A level ends when none of its 16
+    least useful blocks can go; with `exact`, single parts are taken away until none of all that are left can go. Where
+    parts should hang together, no block goes whose absence would part the set.
     """
-    place, count = presence.place, presence.place.d if exact else BLOCKS
+    place, count = presence.place, presence.place.d if exact else coarsest
     harm = np.zeros(place.d)
     """How much the margin rises when a part goes, as far as it is known from the block it was in."""
     while True:
@@ -271,6 +195,8 @@ def prune(presence: Presence, found: Mask, *, exact: bool = False) -> Stage:
             for i, rise in zip(some, rises, strict=True):
                 harm[pieces[i]] = rise / pieces[i].size
             order = [int(j) for j in np.argsort(rises, kind="stable") if presence.is_valid(margins[1 + j])]
+            if place.connected and place.d > FEW:
+                order = [order[j] for j in in_one_piece(found, [pieces[some[j]] for j in order], place.edges)]
             guess = np.searchsorted(np.cumsum(rises[order]), -margins[0] - presence.progress.goal.floor)
             gone = yield from longest(presence, found, [pieces[some[j]] for j in order], int(guess))
             if gone == 0 and exact:
@@ -284,7 +210,7 @@ def prune(presence: Presence, found: Mask, *, exact: bool = False) -> Stage:
             pieces, asked = [pieces[i] for i in kept], {kept.index(i) for i in asked.union(some) if i not in taken}
             if gone < len(order) and not exact:
                 break
-        if (single and (found == before).all()) or found.sum() == 1:
+        if (single and (found == before).all()) or found.sum() == 1 or count == finest:
             return found
         count = min(2 * count, place.d)
 
@@ -310,11 +236,3 @@ def longest(
             return low
         top = high = low  # not valid over another baseline, which is asked first from now on
         low, probes = 0, [top // 2]
-
-
-def without(mask: Mask, pieces: list[NDArray[np.intp]]) -> Mask:
-    """The set without these pieces."""
-    left = mask.copy()
-    for piece in pieces:
-        left[piece] = False
-    return left

@@ -59,3 +59,26 @@ def components(mask: Mask, edges: Indices) -> int:
     inside = edges[mask[edges].all(axis=1)] if edges.size else np.empty((0, 2), np.intp)
     graph = coo_array((np.ones(len(inside)), (inside[:, 0], inside[:, 1])), shape=(mask.size, mask.size))
     return int(connected_components(graph, directed=False)[0]) - int((~mask).sum())
+
+
+def without(mask: Mask, pieces: list[Indices]) -> Mask:
+    """The set without these pieces."""
+    left = mask.copy()
+    for piece in pieces:
+        left[piece] = False
+    return left
+
+
+def in_one_piece(mask: Mask, pieces: list[Indices], edges: Indices) -> list[int]:
+    """Which of the pieces can be taken away, in this order, without parting the set into more connected pieces."""
+    most, left, rest = components(mask, edges), mask, list(range(len(pieces)))
+    order: list[int] = []
+    while True:
+        for i in rest:
+            fewer = without(left, [pieces[i]])
+            if fewer.any() and components(fewer, edges) <= most:
+                break
+        else:
+            return order
+        left, rest = fewer, [j for j in rest if j != i]
+        order.append(i)

@@ -27,22 +27,28 @@ TIMES = 1.75
 """The margin in units of that spread: 0.0035 times the length of the slope."""
 
 
-def ask_safe_margin(progress: Progress) -> Generator[Request, Answer, None]:
-    """Query points around x0, and ask for a margin that survives small changes; not for steps (trees)."""
+def ask_safe_margin(
+    progress: Progress, around: Array | None = None, probes: int | None = None
+) -> Generator[Request, Answer, None]:
+    """Query points around x0 or another point, and ask for a margin that survives small changes; not for steps (trees).
+
+    A margin that was asked for before is never lowered.
+    """
     place = progress.place
     if progress.options.kappa is not None or progress.radius is not None or not isinstance(place, VectorPlace):
         return
     if progress.answers is not None:
         return  # the noise of the model is the larger one
     draws, inward = Draws(key_of([progress.seed, PROBES])), _inward(place)
-    count = min(PROBES, max(FEWEST, progress.left // SHARE))
-    points = [place.as_it_is + inward * (draws.signs(place.d) > 0) for _ in range(count)]
+    count = probes or min(PROBES, max(FEWEST, progress.left // SHARE))
+    here = place.as_it_is if around is None else around
+    points = [here + inward * (draws.signs(place.d) > 0) for _ in range(count)]
     scores = yield from ask_scores(progress, [place.box.project(point) for point in points])
     margins = progress.margins(scores)
     if np.isfinite(margins).all():
         spread = float(margins.std(ddof=1))
-        safe, goal = TIMES * spread, progress.goal
-        progress.modest = goal
+        goal = progress.modest = progress.modest or progress.goal
+        safe = max(TIMES * spread, progress.goal.floor - goal.floor)
         progress.aim(replace(goal, kappa=max(goal.kappa, safe + goal.floor), floor=goal.floor + safe))
 
 

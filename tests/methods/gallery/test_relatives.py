@@ -1,4 +1,4 @@
-"""AO-ExpMD and ExpStorm: the published updates, by hand; resumable, inside the box, and at work."""
+"""AO-ExpMD and ExpStorm by hand; and the whole gallery: pure, resumable, inside the box, and at work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,19 @@ KEY = key_of(5)
 H = zm.methods.ElasticNet(0.05, 0.02)
 BOX = zm.methods.Box(-1.0, 1.0)
 START = np.full(D, 0.4)
-METHODS: list[Method] = [zm.methods.zo_ao_expmd(10), zm.methods.zo_exp_storm()]
+METHODS: dict[str, Method] = {
+    "AO-ExpMD": zm.methods.zo_ao_expmd(10),
+    "ExpStorm": zm.methods.zo_exp_storm(),
+    "ZO-FW": zm.methods.zo_fw(40),
+    "ZSCG": zm.methods.zo_scg(60),
+    "LASSO": zm.methods.zo_lasso(1.0, 20),
+    "ZORO": zm.methods.zoro(4.0, 60, sparsity=10),
+    "truncated": zm.methods.zo_truncated(4.0, 40, sparsity=8),
+    "SZOHT": zm.methods.zo_ht(6.0, 40, sparsity=8),
+    "sparse": zm.methods.zo_sparse(6.0, 40, share=0.3),
+    "AdaMM": zm.methods.zo_adamm(10.0, 20),
+    "signSGD": zm.methods.zo_signsgd(40.0, 20),
+}
 
 
 def f(points: Any) -> Any:
@@ -82,7 +94,7 @@ def test_exp_storm_takes_the_published_steps() -> None:
         np.testing.assert_allclose(state.x, x, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=["AO-ExpMD", "ExpStorm"])
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_asking_is_pure_and_iterates_stay_in_the_box(method: Method) -> None:
     state = begin(method)
     for _ in range(20):
@@ -92,7 +104,7 @@ def test_asking_is_pure_and_iterates_stay_in_the_box(method: Method) -> None:
         assert not state.x.flags.writeable
 
 
-@pytest.mark.parametrize("method", METHODS, ids=["AO-ExpMD", "ExpStorm"])
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_they_descend(method: Method, dtype: Any) -> None:
     result = zm.minimize(f, START.astype(dtype), l1=0.05, bounds=(-1, 1), budget=3000, method=method, rng=0)
@@ -103,7 +115,7 @@ def test_they_descend(method: Method, dtype: Any) -> None:
     assert result.fun < least + 0.2 * (result.history.fun[0] - least)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=["AO-ExpMD", "ExpStorm"])
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_a_snapshot_goes_on_bit_for_bit(method: Method) -> None:
     whole = zm.Optimizer(START, l1=0.05, bounds=(-1, 1), method=method, rng=2)
     for _ in range(4):
@@ -116,12 +128,12 @@ def test_a_snapshot_goes_on_bit_for_bit(method: Method) -> None:
     np.testing.assert_array_equal(whole.x, half.x)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=["AO-ExpMD", "ExpStorm"])
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_they_are_durable(method: Method, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"l1": 0.05, "bounds": (-1, 1), "method": method, "rng": 1}
-    plain = zm.minimize(f, START, budget=300, **settings)
-    zm.minimize(f, START, budget=300, maxiter=5, run_dir=tmp_path / "run", **settings)
-    resumed = zm.minimize(f, START, budget=300, run_dir=tmp_path / "run", **settings)
+    plain = zm.minimize(f, START, budget=700, **settings)
+    zm.minimize(f, START, budget=700, maxiter=5, run_dir=tmp_path / "run", **settings)
+    resumed = zm.minimize(f, START, budget=700, run_dir=tmp_path / "run", **settings)
     assert resumed.nit == plain.nit > 5
     np.testing.assert_array_equal(resumed.history.fun[:5], plain.history.fun[:5])
     np.testing.assert_array_equal(resumed.x, plain.x)

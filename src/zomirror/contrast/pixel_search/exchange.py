@@ -1,0 +1,74 @@
+"""Fewer pixels by exchange: leave one out, and move, recolour and replace the others until the class changes again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zomirror.contrast.candidate import Candidate, Goal
+from zomirror.contrast.pixel_search.pixel import Pixels
+from zomirror.contrast.pixel_search.shedding import Asking, Counted, least
+from zomirror.numerics.arrays import Array, Indices
+from zomirror.numerics.random import Draws
+
+BATCH = 4
+"""Neighbours that are queried together; the search goes to the best of them."""
+NEAR, MOVED, RECOLOURED = 2, 0.4, 0.15
+"""Of the neighbours, 40 % move a pixel by up to 2 rows and columns, 15 % change its colour, the others replace it."""
+PART = 0.1
+"""Of many pixels 10 % are exchanged at a time, as long as the class has not changed."""
+SINGLES = 40
+"""Pixels that are left out one at a time, at most: before that, random ones are left out."""
+
+
+def exchanged(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowed: int, limit: int = 1) -> Asking:
+    """The valid `start` with fewer pixels, down to `limit`."""
+    best, left = start, allowed
+    while left > 0 and pixels.size(best.w) > limit:
+        changed = pixels.changed(best.w)
+        tried = changed[draws.sample(changed.size, min(SINGLES, changed.size, left))]
+        points = [pixels.cleared(best.w, tried[i : i + 1]) for i in range(tried.size)]
+        margins = yield points
+        left -= len(points)
+        i = least(margins)
+        now = goal.candidate(points[i], float(margins[i]))
+        if not now.valid:
+            counted = Counted(brought(pixels, now, goal, draws, left))
+            now = yield from counted.run()
+            left -= counted.asked
+        if now.valid:
+            best = now
+    return best
+
+
+def brought(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowed: int) -> Asking:
+    """The margin of `start` lowered by exchanging pixels, until it is valid."""
+    now, left = start, allowed
+    while not now.valid and left > 0:
+        points = [_neighbour(pixels, now.w, draws) for _ in range(min(BATCH, left))]
+        margins = yield points
+        left -= len(points)
+        i = least(margins)
+        if margins[i] < now.margin:
+            now = goal.candidate(points[i], float(margins[i]))
+    return now
+
+
+def _neighbour(pixels: Pixels, w: Array, draws: Draws) -> Array:
+    """The point with one pixel moved, recoloured or replaced; with 10 % of them, if there are many."""
+    changed = pixels.changed(w)
+    for one in changed[draws.sample(changed.size, max(1, int(PART * changed.size)))].tolist():
+        w = _with_another(pixels, w, one, draws)
+    return w
+
+
+def _with_another(pixels: Pixels, w: Array, one: int, draws: Draws) -> Array:
+    kind, where = draws.uniform(2)
+    moved = kind < MOVED
+    unused: Indices = np.flatnonzero((w[pixels.members] == 0).all(axis=1))
+    others = np.intersect1d(pixels.beside(one, NEAR), unused) if moved else unused
+    old = np.array([one], np.intp)
+    if kind > 1 - RECOLOURED or not others.size:
+        return pixels.painted(w, old, pixels.corners(old, draws))
+    new = others[int(where * others.size)][None]
+    values = pixels.like(w, old, new) if moved else pixels.corners(new, draws)
+    return pixels.painted(pixels.cleared(w, old), new, values)
