@@ -1,7 +1,7 @@
 """Measure how soon the studio shows an answer: from the click on Explain to the first valid answer on the screen.
 
 A digit of the bundled LeNet, a row of a pipeline (tests/support/loan_table.py), and a photograph of 224 x 224 pixels
-with the EfficientNet-lite0 of `imagenet.py`, each with its default budget, in Chromium on this machine. Of each,
+with the EfficientNet-lite0 of `regions.py`, each with its default budget, in Chromium on this machine. Of each,
 several inputs are asked, PN only; the first of each is not counted, because it warms the caches.
 
     python benchmarks/studio.py             writes results/studio.json
@@ -22,7 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
-from benchmarks import imagenet
+from benchmarks.kit import efficientnet
 from benchmarks.kit.machine import machine, store
 from tests.support import loan_table
 from tests.support.chromium import Browser, chromium
@@ -54,10 +54,10 @@ def sessions(count: int, *, quick: bool) -> dict[str, Session]:
     }
     if quick:
         return found
-    shape, (mean, std) = (3, 224, 224), ([imagenet.MEAN] * 3, [imagenet.STD] * 3)
-    model = zm.onnx_classifier(imagenet.network())
+    shape, (mean, std) = (3, 224, 224), ([efficientnet.MEAN] * 3, [efficientnet.STD] * 3)
+    model = zm.onnx_classifier(efficientnet.network())
     photos = Explainer(model, "regions", shape=shape, mean=tuple(mean), std=tuple(std))
-    samples = [(str(i), np.asarray(x, np.float32)) for i, (x, _) in enumerate(imagenet.photographs()[:count])]
+    samples = [(str(i), np.asarray(x, np.float32)) for i, (x, _) in enumerate(efficientnet.photographs()[:count])]
     return found | {"photograph": Session(photos, Material(samples, None, shape))}
 
 
