@@ -179,6 +179,31 @@ def attack_table(model: str) -> str:
     return markdown(("attack", "images", "success", *names), rows)
 
 
+def attack_curves(model: str) -> str:
+    """The median l1 after fewer queries, where an attack's queries were measured; "-" while half had no success."""
+    lines = [line for line in read("attack")["curves"] if line["model"] == model and "l1" in line]
+    budgets = list(max((line["l1"] for line in lines), key=len))
+    rows = []
+    for line in lines:
+        sizes = [line["l1"].get(budget, "") for budget in budgets]
+        cells = ["-" if size is None else size if size == "" else f"{size:.1f}" for size in sizes]
+        rows.append([line["attack"], str(line["images"]), f"{line['first']:,.0f}", *cells])
+    return markdown(("attack", "images", "first", *(f"{int(budget):,}" for budget in budgets)), rows)
+
+
+def attack_pixels(model: str) -> str:
+    """How many images need at most 5, 10, ... pixels after 300, 1,000 and 3,000 queries, and the median number."""
+    lines = [line for line in read("attack")["curves"] if line["model"] == model and "within" in line]
+    shown, budgets = ("5", "10", "20", "50"), ("100", "300", "1000", "3000")
+    rows = [
+        [line["attack"], str(line["images"])]
+        + [" / ".join(f"{line['within'][most][budget]:.0%}" for budget in budgets) for most in shown]
+        + [f"{line['pixels']['3000']:.0f}"]
+        for line in lines
+    ]
+    return markdown(("attack", "images", *(f"at most {most}" for most in shown), "pixels at 3,000"), rows)
+
+
 def photograph_table() -> str:
     """Medians of the photographs, ours by default and everyone's on a grey ground."""
     found = read("regions")
@@ -239,6 +264,8 @@ def applied(text: str) -> str:
     """The page of the applications with its tables replaced."""
     for model in ("lenet", "resnet20"):
         text = put(text, f"attacks on {model}", partial(attack_table, model))
+        text = put(text, f"attack queries on {model}", partial(attack_curves, model))
+        text = put(text, f"attack pixels on {model}", partial(attack_pixels, model))
     return put(text, "photographs", photograph_table)
 
 
