@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,6 @@ def test_on_a_terminal_it_appears_when_the_search_is_long(monkeypatch: pytest.Mo
         assert told.live is None
         monkeypatch.setattr("zomirror.contrast.meter.DELAY", -1.0)
         told.update(2, 1.0)
-        assert told.live is not None
-        assert told.live.is_started
-    assert not told.live.is_started
+        live: Any = told.live
+        assert live.is_started
+    assert not live.is_started
