@@ -183,7 +183,7 @@ def attack_curves(model: str) -> str:
     """The median l1 after fewer queries, where an attack's queries were measured; "-" while half had no success."""
     lines = [line for line in read("attack")["curves"] if line["model"] == model and "l1" in line]
     known: list[dict[str, Any]] = [line["l1"] for line in lines]
-    budgets = list(max(known, key=len))
+    budgets = max((list(one) for one in known), key=len)
     rows = []
     for line in lines:
         sizes = [line["l1"].get(budget, "") for budget in budgets]
