@@ -219,6 +219,7 @@ def others(found: dict[str, Any]) -> Iterator[str]:
         "cox": "Cox regression from function values, against Coxnet",
         "durable": "the cost of durability",
         "long_run": "memory, inspection and resumption after 3,000,000 queries",
+        "unsteady": "models that answer differently to the same input: how often their answers hold",
         "chaos": "runs killed at random moments",
     }
     yield table(
