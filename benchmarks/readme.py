@@ -76,7 +76,9 @@ def rounded() -> Row:
     papers = [line["kappa=0"] for line in lines]
     lost = 1 - sum(one["rounded"] for one in papers) / sum(one["valid"] for one in papers)
     more = [line["median_more"] for line in lines if line["model"] == "lenet"]
-    what = "answers about digits and CIFAR-10 (PN, PP, attacks) that stay valid when rounded to 8 bits"
+    kinds = {name: [line["kind"] for line in lines if line["model"] == name] for name in ("lenet", "resnet20")}
+    digits_, photos = (", ".join(kinds[name]) for name in ("lenet", "resnet20"))
+    what = f"answers about digits ({digits_}) and CIFAR-10 images ({photos}) that stay valid when rounded to 8 bits"
     measured = (
         f"{kept} of {valid} (with `kappa=0` {lost:.0%} are lost); under noise of 0.001 at least "
         f"{min(one['noisy'] for one in mine):.1%}; median l1 of digits {min(more):+.1%} "

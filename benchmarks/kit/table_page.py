@@ -17,7 +17,8 @@ def tables(data: dict[str, Any], markdown: Markdown) -> Iterator[str]:
         "and by three peers on the same models and rows (`tables.py` says how). A cell has the mean number of changed "
         "columns and the median distance (HEOM: 1 for a category, the part of the range for a number); of a peer, on "
         "the rows that it explained, and in brackets ours on the same rows. `covered` is the part of the rows with an "
-        "answer that, as returned, exists and has another class. NICE also asks for all training rows once.\n"
+        "answer that, as returned, exists and has another class. NICE also asks for all training rows once. To save "
+        "time `fewest`, and all of the second table, are of the first 6 rows only.\n"
     )
     head = ["table, model", "rows", "covered", "asked", "s", "zomirror", "zomirror, `fewest`", *SHOWN]
     rows = []
