@@ -238,6 +238,8 @@ def explanations(found: dict[str, Any]) -> Iterator[str]:
         ]
         yield table(head, rows) + "\n"
     for name, part in data.get("curve", {}).items():
+        if name not in ("digits", "photographs"):
+            continue
         yield (
             f"F of {part['now'][0]['inputs']} {name} that were used for nothing else, kappa = 0 "
             f"(`explain.py --curve {name}`), and of the descents that were the search before:\n"

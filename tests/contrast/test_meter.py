@@ -48,9 +48,10 @@ def test_on_a_terminal_it_appears_when_the_search_is_long(monkeypatch: pytest.Mo
     monkeypatch.setattr("sys.stderr", Terminal())
     with meter("explaining", 10) as told:
         told.update(1, 1.0)
-        assert told.live is None
+        line = told.later
+        assert line is not None
+        assert not line.is_started
         monkeypatch.setattr("zomirror.contrast.meter.DELAY", -1.0)
         told.update(2, 1.0)
-        assert told.live is not None
-        assert told.live.is_started
-    assert not told.live.is_started
+        assert line.is_started
+    assert not line.is_started
