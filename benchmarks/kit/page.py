@@ -6,9 +6,14 @@ python benchmarks/kit/page.py
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+
+from benchmarks.kit import table_page
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -48,16 +53,11 @@ neither these parts nor threads change a bit of a run.
 
 def main() -> None:
     found = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
-    sections = [
-        HEAD,
-        *overhead(found),
-        *memory(found),
-        *peers(found),
-        *throughput(found),
-        *explanations(found),
-        NARROW,
-        *others(found),
-    ]
+    sections = [HEAD, *overhead(found), *memory(found), *peers(found), *throughput(found)]
+    sections += [*explanations(found), NARROW]
+    for name, section in (("tables", table_page.tables), ("margins", table_page.margins)):
+        sections += section(found[name], table) if name in found else ()
+    sections += others(found)
     PAGE.write_text("\n".join(section.strip("\n") + "\n" for section in sections))
     draw(found)
     print(f"written: {PAGE.relative_to(ROOT)}, {PICTURE.relative_to(ROOT)}")
@@ -273,6 +273,8 @@ def others(found: dict[str, Any]) -> Iterator[str]:
         "synthetic": "F after 20,000 queries, against ten other optimisers",
         "scaling": "how queries grow with the dimension",
         "explain": "explanations with default settings: validity, sparsity, queries",
+        "tables": "rows of tables, against NICE, DiCE and growing spheres",
+        "margins": "images: what survives rounding and noise",
         "attack": "attacks, against those of other libraries",
         "cox": "Cox regression from function values, against Coxnet",
         "durable": "the cost of durability",
