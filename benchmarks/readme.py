@@ -282,7 +282,11 @@ def beside_others(text: str) -> str:
             f"{line['pixels']:.0f} | {line['queries']:,.0f} |"
         )
         text = re.sub(rf"^{re.escape(start)}.*$", now, text, flags=re.MULTILINE)
-    return put(text, "variations", variation_table) if BEGIN.format("variations") in text else text
+    return (
+        put(text, "variations", variation_table)
+        if "varied" in read("explain") and BEGIN.format("variations") in text
+        else text
+    )
 
 
 if __name__ == "__main__":

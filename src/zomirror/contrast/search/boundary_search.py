@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Goal
-from zomirror.contrast.prior import Prior
 from zomirror.contrast.search.chain import PROBE, SHRINKING, Chain, Seen
 from zomirror.contrast.search.coarse_to_fine import Grid
 from zomirror.contrast.search.local_refinement import Pull, bounded, steps_within
 from zomirror.contrast.search.smooth_slopes import Neighbours
+from zomirror.contrast.slope_guess import SlopeGuess
 from zomirror.errors import ArgumentError
 from zomirror.features.image_axes import image_axes
 from zomirror.features.vector import VectorPlace
@@ -87,7 +87,7 @@ class BoundarySearch:
         allowed: int,
         most: int,
         *,
-        prior: Prior | None = None,
+        prior: SlopeGuess | None = None,
         leads: Sequence[Array] = (),
     ) -> None:
         self._prior, self._leads = prior, leads
@@ -352,7 +352,7 @@ class BoundarySearch:
         return seen
 
 
-def leads_of(prior: Prior | None, place: VectorPlace, goal: Goal, pull: Pull) -> list[Array]:
+def leads_of(prior: SlopeGuess | None, place: VectorPlace, goal: Goal, pull: Pull) -> list[Array]:
     """The best points of the same search on a surrogate, whose queries cost nothing, if the prior is one."""
     if prior is None or prior.surrogate is None:
         return []

@@ -9,7 +9,7 @@ import pytest
 
 import zomirror as zm
 from tests.support.contrast_models import Affine, Counted, Curved
-from zomirror.contrast.prior import as_prior
+from zomirror.contrast.slope_guess import as_prior
 from zomirror.features.vector import Vector
 
 X0 = np.random.default_rng(0).random((1, 10, 10))
