@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,6 +48,40 @@ def tables() -> list[Row]:
     what = f"PN and PP of {rows} table rows for each of {count} models ({kinds})"
     fewest = f"valid: PN at least {least['PN']:.0%} of each, PP {least['PP']:.0%}"
     return [(what, "all valid" if min(least.values()) == 1 else fewest, "explain.py --tabular")]
+
+
+def rows_beside() -> Row:
+    cases = read("tables")["summary"]
+    mine = [case["lines"]["zomirror"] for case in cases.values()]
+    parts = [case["pairs"]["NICE proximity"] for case in cases.values()]
+    ratios = [pair["ours"]["distance"] / pair["theirs"]["distance"] for pair in parts]
+    changed = [pair[who]["columns"] for who in ("ours", "theirs") for pair in parts]
+    ours, theirs = changed[: len(parts)], changed[len(parts) :]
+    names = ", ".join(dict.fromkeys(name.partition(",")[0] for name in cases))
+    count, asked = sum(one["count"] for one in mine), [one["rows"] for one in mine]
+    what = f"PN of {count:,} table rows on {len(cases)} models ({names}), beside NICE (proximity)"
+    all_ = "all exist and are valid" if min(one["covered"] for one in mine) == 1 else "not all are valid"
+    measured = (
+        f"{all_}; {min(ours):.2f} to {max(ours):.2f} columns changed ({min(theirs):.2f} to {max(theirs):.2f}), "
+        f"{min(ratios):.0%} to {max(ratios):.0%} of its median distance; medians of {min(asked):.0f} "
+        f"to {max(asked):.0f} rows asked"
+    )
+    return what, measured, "tables.py"
+
+
+def rounded() -> Row:
+    lines = read("margins")["table"]
+    mine = [line["default"] for line in lines]
+    valid, kept = (sum(one[name] for one in mine) for name in ("valid", "rounded"))
+    papers = [line["kappa=0"] for line in lines]
+    lost = 1 - sum(one["rounded"] for one in papers) / sum(one["valid"] for one in papers)
+    more = [line["median_more"] for line in lines]
+    what = "answers about digits and CIFAR-10 (PN, PP, attacks) that stay valid when rounded to 8 bits"
+    measured = (
+        f"{kept} of {valid} (with `kappa=0` {lost:.0%} are lost); under noise of 0.001 at least "
+        f"{min(one['noisy'] for one in mine):.1%}; median l1 {min(more):+.1%} to {max(more):+.1%}"
+    )
+    return what, measured, "margins.py"
 
 
 def fewer() -> Row:
@@ -110,6 +145,8 @@ def figures() -> list[Row]:
         ("pertinent negatives of 100 MNIST digits on the bundled LeNet", digits("PN"), "explain.py"),
         ("pertinent positives of the same digits", digits("PP"), "explain.py"),
         *tables(),
+        rows_beside(),
+        rounded(),
         fewer(),
         beside(),
         growth(),
@@ -142,19 +179,54 @@ def attack_table(model: str) -> str:
     return markdown(("attack", "images", "success", *names), rows)
 
 
-def photograph_table() -> str:
-    """PN and PP of every photograph."""
-    head = ("photograph", "PN: queries", "pixels", "l1", "l2", "PP: queries", "part of the picture", "seconds")
+def attack_curves(model: str) -> str:
+    """The median l1 after fewer queries, where an attack's queries were measured; "-" while half had no success."""
+    lines = [line for line in read("attack")["curves"] if line["model"] == model and "l1" in line]
+    budgets = list(max((line["l1"] for line in lines), key=len))
+    rows = []
+    for line in lines:
+        sizes = [line["l1"].get(budget, "") for budget in budgets]
+        cells = ["-" if size is None else size if size == "" else f"{size:.1f}" for size in sizes]
+        rows.append([line["attack"], str(line["images"]), f"{line['first']:,.0f}", *cells])
+    return markdown(("attack", "images", "first", *(f"{int(budget):,}" for budget in budgets)), rows)
+
+
+def attack_pixels(model: str) -> str:
+    """How many images need at most 5, 10, ... pixels after 300, 1,000 and 3,000 queries, and the median number."""
+    lines = [line for line in read("attack")["curves"] if line["model"] == model and "within" in line]
+    shown, budgets = ("5", "10", "20", "50"), ("100", "300", "1000", "3000")
     rows = [
-        [line["name"]]
-        + [
-            f"{line['PN'][key]:{form}}"
-            for key, form in (("queries", ","), ("pixels", ","), ("l1", ".1f"), ("l2", ".2f"))
-        ]
-        + [f"{line['PP']['queries']:,}", f"{line['PP']['part']:.1%}", f"{line['seconds']:.0f}"]
-        for line in read("imagenet")
+        [line["attack"], str(line["images"])]
+        + [" / ".join(f"{line['within'][most][budget]:.0%}" for budget in budgets) for most in shown]
+        + [f"{line['pixels']['3000']:.0f}"]
+        for line in lines
     ]
-    return markdown(head, rows)
+    return markdown(("attack", "images", *(f"at most {most}" for most in shown), "pixels at 3,000"), rows)
+
+
+def photograph_table() -> str:
+    """Medians of the photographs, ours by default and everyone's on a grey ground."""
+    found = read("regions")
+    recognised = [line for line in found["photos"].values() if line["recognised"]]
+    lines = [(f"{kind}, every default", [line[kind] for line in recognised]) for kind in ("PP", "PN")]
+    for part, own in (("grey", "zomirror, 300 queries"), ("rex", "zomirror, 2,000 queries")):
+        names = dict.fromkeys(name for line in found.get(part, {}).values() for name in line)
+        lines += [
+            (f"{own if name == 'zomirror' else name}, grey", [line[name] for line in found[part].values()])
+            for name in names
+        ]
+    head = ("search", "photographs", "valid", "part of the picture", "connected parts", "queries", "CPU seconds")
+    return markdown(head, [_photograph_row(name, some) for name, some in lines])
+
+
+def _photograph_row(name: str, some: list[dict[str, Any]]) -> list[str]:
+    ours = [one for one in some if one["percent"] is not None]
+    right = [one for one in ours if ("keeps" not in one and one["valid"]) or "grey" in one.get("keeps", ())]
+    if "default" in name and "PP" in name:
+        right = [one for one in right if len(one["keeps"]) == 3]
+    middle = {key: median(one[key] for one in ours) for key in ("percent", "pieces", "rows", "seconds")}
+    shown = f"{middle['percent']:.1f} %", f"{middle['pieces']:g}", f"{middle['rows']:,.0f}", f"{middle['seconds']:.1f}"
+    return [name, str(len(some)), str(len(right)), *shown]
 
 
 def synthetic_table() -> str:
@@ -192,6 +264,8 @@ def applied(text: str) -> str:
     """The page of the applications with its tables replaced."""
     for model in ("lenet", "resnet20"):
         text = put(text, f"attacks on {model}", partial(attack_table, model))
+        text = put(text, f"attack queries on {model}", partial(attack_curves, model))
+        text = put(text, f"attack pixels on {model}", partial(attack_pixels, model))
     return put(text, "photographs", photograph_table)
 
 

@@ -10,7 +10,7 @@ from zomirror.contrast.pixel_search.shedding import Asking, Counted, least
 from zomirror.numerics.arrays import Array, Indices
 from zomirror.numerics.random import Draws
 
-BATCH = 4
+BATCH = 2
 """Neighbours that are queried together; the search goes to the best of them."""
 NEAR, MOVED, RECOLOURED = 2, 0.4, 0.15
 """Of the neighbours, 40 % move a pixel by up to 2 rows and columns, 15 % change its colour, the others replace it."""
@@ -38,6 +38,25 @@ def exchanged(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowe
         if now.valid:
             best = now
     return best
+
+
+def jumped(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowed: int, count: int) -> Asking:
+    """A valid point with the `count` most important pixels of `start`, after exchanges; else `start` itself.
+
+    Of an invalid `start` all pixels are exchanged.
+    """
+    if not start.valid:
+        return (yield from brought(pixels, start, goal, draws, allowed))
+    changed = pixels.changed(start.w)
+    tried = changed[draws.sample(changed.size, min(SINGLES, changed.size, allowed))]
+    if tried.size <= count:
+        return start
+    margins = yield [pixels.cleared(start.w, tried[i : i + 1]) for i in range(tried.size)]
+    kept = tried[np.argsort(-np.nan_to_num(margins), kind="stable")[:count]]
+    bare = pixels.cleared(start.w, np.setdiff1d(changed, kept))
+    now = goal.candidate(bare, np.inf)
+    found = yield from brought(pixels, now, goal, draws, allowed - tried.size)
+    return found if found.valid else start
 
 
 def brought(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowed: int) -> Asking:
