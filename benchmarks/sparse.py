@@ -217,7 +217,7 @@ def draw(document: dict[str, Any], path: Path) -> None:
     left, right = figure.subplots(1, 2)
     told = document["cases"]
     for k, row in enumerate(told):
-        ends = np.maximum(row["ends"], 1e-18)
+        ends = np.maximum(row.get("ends", [row["median"], row["largest"]]), 1e-18)
         left.scatter(ends, np.full(len(ends), k), s=14, color="#0072B2", alpha=0.7, linewidths=0)
         left.plot([row["limit"]] * 2, [k - 0.35, k + 0.35], color="#D55E00", linewidth=2)
     left.set_yticks(range(len(told)), [f"{row['case']}: {row['queries']:,} queries" for row in told], fontsize=7)
@@ -225,7 +225,8 @@ def draw(document: dict[str, Any], path: Path) -> None:
     left.invert_yaxis()
     rows = document.get("dense", [])
     for k, row in enumerate(rows):
-        right.scatter(np.maximum(row["ends"], 1e-18), [k] * len(row["ends"]), s=14, color="#0072B2", linewidths=0)
+        ends = np.maximum(row.get("ends", [row["median"]]), 1e-18)
+        right.scatter(ends, [k] * len(ends), s=14, color="#0072B2", linewidths=0)
         for peer, found in row["peers"].items():
             if "least" in found:
                 right.annotate(peer, (max(found["least"], 1e-18), k), fontsize=6, color="#D55E00", va="center")
