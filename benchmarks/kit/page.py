@@ -271,6 +271,9 @@ def others(found: dict[str, Any]) -> Iterator[str]:
     about = {
         "queries": "queries of the recommended method to match ZO-AdaExpMD",
         "synthetic": "F after 20,000 queries, against ten other optimisers",
+        "sparse": "sparse, noisy and dense functions: how far within how many queries",
+        "gallery": "all published methods of `zm.methods` side by side",
+        "prior": "queries that a guess of the gradient saves",
         "scaling": "how queries grow with the dimension",
         "explain": "explanations with default settings: validity, sparsity, queries",
         "tables": "rows of tables, against NICE, DiCE and growing spheres",
