@@ -120,7 +120,8 @@ def growth() -> Row:
 
 def attacks() -> Row:
     lines = [line for line in read("attack")["table"] if line["model"] == "lenet" and line["success"]]
-    ours, others = lines[0], lines[1:]
+    ours = lines[0]
+    others = [line for line in lines if not line["attack"].startswith("zomirror")]
     nearest = min(others, key=lambda line: line["l1"])
     measured = (
         f"{ours['success']:.0%} of {ours['images']}; l1 {ours['l1']:.1f} with {ours['queries']:,.0f} queries "
@@ -191,7 +192,8 @@ def attack_curves(model: str) -> str:
     for line in lines:
         sizes = [line["l1"].get(budget, "") for budget in budgets]
         cells = ["-" if size is None else size if size == "" else f"{size:.1f}" for size in sizes]
-        rows.append([line["attack"], str(line["images"]), f"{line['first']:,.0f}", *cells])
+        first = "-" if line["first"] is None else f"{line['first']:,.0f}"
+        rows.append([line["attack"], str(line["images"]), first, *cells])
     return markdown(("attack", "images", "first", *(f"{int(budget):,}" for budget in budgets)), rows)
 
 
@@ -202,7 +204,7 @@ def attack_pixels(model: str) -> str:
     rows = [
         [line["attack"], str(line["images"])]
         + [" / ".join(f"{line['within'][most][budget]:.0%}" for budget in budgets) for most in shown]
-        + [f"{line['pixels']['3000']:.0f}"]
+        + ["-" if (median := line["pixels"]["3000"]) is None else f"{median:.0f}"]
         for line in lines
     ]
     return markdown(("attack", "images", *(f"at most {most}" for most in shown), "pixels at 3,000"), rows)

@@ -19,7 +19,11 @@ def reached(trace: list[tuple[int, float]], queries: int) -> float:
 
 
 def curves(name: str, attack: str, rows: list[Row], budget: int) -> Row:
-    """Medians over all images, a missing success being infinite (None), and parts of the images."""
+    """Medians over all images, a missing success being infinite (None), and parts of the images.
+
+    Rows that were run with fewer queries than the `budget` say so.
+    """
+    budget = min(row.get("budget", budget) for row in rows)
     line: Row = {"model": name, "attack": attack, "images": len(rows), "budget": budget}
     asked = [queries for queries in BUDGETS if queries <= budget]
     for key, trace in (("l1", "trace"), ("pixels", "pixels")):
@@ -36,5 +40,6 @@ def curves(name: str, attack: str, rows: list[Row], budget: int) -> Row:
         }
     if all("eight_bits" in row for row in rows):
         line["eight_bits"] = float(np.mean([row["eight_bits"] for row in rows]))
-    line["first"] = float(np.median([row["first"] or np.inf for row in rows]))
+    first = float(np.median([row["first"] or np.inf for row in rows]))
+    line["first"] = first if np.isfinite(first) else None
     return line

@@ -44,6 +44,8 @@ CHEAP, JUMP = 64, 250
 """A first look of more than 64 queries waits until exchanges of 10 pixels have failed for 250 queries."""
 SLOPES_SHARE, LOOKS = 0.3, 5
 """Queries of the search with slopes: 30 % of the budget, at most 5 times those of a first look."""
+PUSHED = (1.0, 1.05, 1.15, 1.3)
+"""What they find is multiplied by these factors and moved to values that exist."""
 SMALLER_SHARE = 0.1
 """Of the queries, 10 % are kept for smaller changes of the pixels that are left."""
 STREAM = 50
@@ -75,7 +77,8 @@ class PixelSearch:
             share = min(share, first_look(self.place) // 3)
         last = progress.used + share
         goal, most = self.limited(progress.goal, None), progress.goal.most or 1
-        found = first(pixels, np.zeros_like(self.place.start), goal, draws, last - progress.used)
+        origin, allowed = np.zeros_like(self.place.start), last - progress.used
+        found = first(pixels, origin, goal, draws, allowed, patient=labels)
         self._start = yield from driven(progress, found, ask_margins)
         if not self._start.valid:
             return Status.RUNNING
@@ -140,11 +143,13 @@ class PixelSearch:
         found = yield from driven(progress, beyond.run(), ask_scores)
         if found is None or not found.valid or progress.left <= 0:
             return start
-        legal = place.legal(found.w)
-        margins = yield from ask_margins(progress, [legal])
-        legal_one = goal.candidate(legal, float(margins[0]))
-        progress.consider(legal, legal_one.margin)
-        return legal_one if legal_one.better_than(start) else start
+        points = [place.legal(place.box.project(found.w * found.w.dtype.type(factor))) for factor in PUSHED]
+        margins = yield from ask_margins(progress, points[: progress.left])
+        seen = [goal.candidate(w, float(margin)) for w, margin in zip(points, margins, strict=False)]
+        for one in seen:
+            progress.consider(one.w, one.margin)
+            start = one if one.valid and one.better_than(start) else start
+        return start
 
 
 def _draws(progress: Progress, stage: int) -> Draws:
