@@ -152,6 +152,7 @@ def peers(net: Net, numbers: list[int]) -> None:
             line[name] = {"rows": rows, "seconds": round(time.process_time() - started, 2)}
             line[name] |= {"percent": None} if mask is None else judged(net, photo, mask)
             masks += [] if mask is None else [mask]
+        line["zomirror, SEDC's rows"], _ = explained(net, photo, "PP", baseline="grey", budget=line["SEDC"]["rows"])
         line["zomirror"], mask = explained(net, photo, "PP", baseline="grey")
         keep("grey", str(i), line)
         draw(photo, [mask, *masks], f"{i:02d}-grey")
