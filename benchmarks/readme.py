@@ -50,6 +50,43 @@ def tables() -> list[Row]:
     return [(what, "all valid" if min(least.values()) == 1 else fewest, "explain.py --tabular")]
 
 
+def rows_beside() -> Row:
+    cases = read("tables")["summary"]
+    mine = [case["lines"]["zomirror"] for case in cases.values()]
+    parts = [case["pairs"]["NICE proximity"] for case in cases.values()]
+    ratios = [pair["ours"]["distance"] / pair["theirs"]["distance"] for pair in parts]
+    changed = [pair[who]["columns"] for who in ("ours", "theirs") for pair in parts]
+    ours, theirs = changed[: len(parts)], changed[len(parts) :]
+    names = ", ".join(dict.fromkeys(name.partition(",")[0] for name in cases))
+    count, asked = sum(one["count"] for one in mine), [one["rows"] for one in mine]
+    what = f"PN of {count:,} table rows on {len(cases)} models ({names}), beside NICE (proximity)"
+    all_ = "all exist and are valid" if min(one["covered"] for one in mine) == 1 else "not all are valid"
+    measured = (
+        f"{all_}; {min(ours):.2f} to {max(ours):.2f} columns changed ({min(theirs):.2f} to {max(theirs):.2f}), "
+        f"{min(ratios):.0%} to {max(ratios):.0%} of its median distance; medians of {min(asked):.0f} "
+        f"to {max(asked):.0f} rows asked"
+    )
+    return what, measured, "tables.py"
+
+
+def rounded() -> Row:
+    lines = read("margins")["table"]
+    mine = [line["default"] for line in lines]
+    valid, kept = (sum(one[name] for one in mine) for name in ("valid", "rounded"))
+    papers = [line["kappa=0"] for line in lines]
+    lost = 1 - sum(one["rounded"] for one in papers) / sum(one["valid"] for one in papers)
+    more = [line["median_more"] for line in lines if line["model"] == "lenet"]
+    kinds = {name: [line["kind"] for line in lines if line["model"] == name] for name in ("lenet", "resnet20")}
+    digits_, photos = (", ".join(kinds[name]) for name in ("lenet", "resnet20"))
+    what = f"answers about digits ({digits_}) and CIFAR-10 images ({photos}) that stay valid when rounded to 8 bits"
+    measured = (
+        f"{kept} of {valid} (with `kappa=0` {lost:.0%} are lost); under noise of 0.001 at least "
+        f"{min(one['noisy'] for one in mine):.1%}; median l1 of digits {min(more):+.1%} "
+        f"to {max(more):+.1%}"
+    )
+    return what, measured, "margins.py"
+
+
 def fewer() -> Row:
     cases = read("queries")["summary"]
     parts = sorted(case["median_fraction"] for case in cases if case["median_fraction"] is not None)
@@ -83,7 +120,8 @@ def growth() -> Row:
 
 def attacks() -> Row:
     lines = [line for line in read("attack")["table"] if line["model"] == "lenet" and line["success"]]
-    ours, others = lines[0], lines[1:]
+    ours = lines[0]
+    others = [line for line in lines if not line["attack"].startswith("zomirror")]
     nearest = min(others, key=lambda line: line["l1"])
     measured = (
         f"{ours['success']:.0%} of {ours['images']}; l1 {ours['l1']:.1f} with {ours['queries']:,.0f} queries "
@@ -111,6 +149,8 @@ def figures() -> list[Row]:
         ("pertinent negatives of 100 MNIST digits on the bundled LeNet", digits("PN"), "explain.py"),
         ("pertinent positives of the same digits", digits("PP"), "explain.py"),
         *tables(),
+        rows_beside(),
+        rounded(),
         fewer(),
         beside(),
         growth(),
@@ -141,6 +181,33 @@ def attack_table(model: str) -> str:
     ]
     names = ("l1", "l2", "pixels", "queries", "first", "ours / theirs")
     return markdown(("attack", "images", "success", *names), rows)
+
+
+def attack_curves(model: str) -> str:
+    """The median l1 after fewer queries, where an attack's queries were measured; "-" while half had no success."""
+    lines = [line for line in read("attack")["curves"] if line["model"] == model and "l1" in line]
+    known: list[dict[str, Any]] = [line["l1"] for line in lines]
+    budgets = max((list(one) for one in known), key=len)
+    rows = []
+    for line in lines:
+        sizes = [line["l1"].get(budget, "") for budget in budgets]
+        cells = ["-" if size is None else size if size == "" else f"{size:.1f}" for size in sizes]
+        first = "-" if line["first"] is None else f"{line['first']:,.0f}"
+        rows.append([line["attack"], str(line["images"]), first, *cells])
+    return markdown(("attack", "images", "first", *(f"{int(budget):,}" for budget in budgets)), rows)
+
+
+def attack_pixels(model: str) -> str:
+    """How many images need at most 5, 10, ... pixels after 300, 1,000 and 3,000 queries, and the median number."""
+    lines = [line for line in read("attack")["curves"] if line["model"] == model and "within" in line]
+    shown, budgets = ("5", "10", "20", "50"), ("100", "300", "1000", "3000")
+    rows = [
+        [line["attack"], str(line["images"])]
+        + [" / ".join(f"{line['within'][most][budget]:.0%}" for budget in budgets) for most in shown]
+        + ["-" if (median := line["pixels"]["3000"]) is None else f"{median:.0f}"]
+        for line in lines
+    ]
+    return markdown(("attack", "images", *(f"at most {most}" for most in shown), "pixels at 3,000"), rows)
 
 
 def photograph_table() -> str:
@@ -203,6 +270,8 @@ def applied(text: str) -> str:
     """The page of the applications with its tables replaced."""
     for model in ("lenet", "resnet20"):
         text = put(text, f"attacks on {model}", partial(attack_table, model))
+        text = put(text, f"attack queries on {model}", partial(attack_curves, model))
+        text = put(text, f"attack pixels on {model}", partial(attack_pixels, model))
     return put(text, "photographs", photograph_table)
 
 
@@ -215,7 +284,11 @@ def beside_others(text: str) -> str:
             f"{line['pixels']:.0f} | {line['queries']:,.0f} |"
         )
         text = re.sub(rf"^{re.escape(start)}.*$", now, text, flags=re.MULTILINE)
-    return put(text, "variations", variation_table) if BEGIN.format("variations") in text else text
+    return (
+        put(text, "variations", variation_table)
+        if "varied" in read("explain") and BEGIN.format("variations") in text
+        else text
+    )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ def main() -> None:
         found = zm.explain_many(model, articles, kind=kind)
         print(found[0].words())
         sizes, rows = (median(getattr(one, name) for one in found) for name in ("nnz", "nfev"))
-        print(f"{kind}: {sum(one.valid for one in found)} of {len(found)} valid, medians: {sizes:g} words, {rows:g} rows")
+        valid = sum(one.valid for one in found)
+        print(f"{kind}: {valid} of {len(found)} valid, medians: {sizes:g} words, {rows:g} rows")
 
 
 if __name__ == "__main__":

@@ -6,9 +6,14 @@ python benchmarks/kit/page.py
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+
+from benchmarks.kit import table_page
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -48,7 +53,11 @@ neither these parts nor threads change a bit of a run.
 
 def main() -> None:
     found = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
-    sections = [HEAD, *overhead(found), *memory(found), *peers(found), *throughput(found), NARROW, *others(found)]
+    sections = [HEAD, *overhead(found), *memory(found), *peers(found), *throughput(found)]
+    sections += [*explanations(found), NARROW]
+    for name, section in (("tables", table_page.tables), ("margins", table_page.margins)):
+        sections += section(found[name], table) if name in found else ()
+    sections += others(found)
     PAGE.write_text("\n".join(section.strip("\n") + "\n" for section in sections))
     draw(found)
     print(f"written: {PAGE.relative_to(ROOT)}, {PICTURE.relative_to(ROOT)}")
@@ -197,18 +206,83 @@ def throughput(found: dict[str, Any]) -> Iterator[str]:
     yield where(data)
 
 
+def explanations(found: dict[str, Any]) -> Iterator[str]:
+    """What an explanation costs beside its model, in lockstep, and with fewer queries."""
+    data = found.get("explain", {})
+    if "cost" in data or "curve" in data:
+        yield "## Explanations\n"
+    if "cost" in data:
+        yield (
+            "Processor time of one explanation at the default budget, on one thread, inside the model and outside it "
+            "(`explain.py --cost`; the same batches are given to the model again to time it):\n"
+        )
+        head = ["network", "kind", "queries", "calls", "ms inside", "ms outside", "outside / inside", "aim"]
+        rows = [
+            [
+                line["model"],
+                line["kind"],
+                f"{line['rows']:,.0f}",
+                f"{line['calls']:.0f}",
+                f"{line['inside_milliseconds']:.0f}",
+                f"{line['outside_milliseconds']:.0f}",
+                f"{line['ratio']:.2f}",
+                f"{line['limit']:g}",
+            ]
+            for line in data["cost"]["table"]
+        ]
+        yield table(head, rows) + "\n"
+    if data.get("cost", {}).get("lockstep"):
+        yield "One of many digits, by the number of searches at a time (`explain_many(lockstep=...)`, 8 by default):\n"
+        head = ["kind", "searches at a time", "ms each"]
+        rows = [
+            [line["kind"], f"{line['lockstep']}", f"{line['milliseconds_each']:.0f}"]
+            for line in data["cost"]["lockstep"]
+        ]
+        yield table(head, rows) + "\n"
+    for name, part in data.get("curve", {}).items():
+        if name not in ("digits", "photographs"):
+            continue
+        yield (
+            f"F of {part['now'][0]['inputs']} {name} that were used for nothing else, kappa = 0 "
+            f"(`explain.py --curve {name}`), and of the descents that were the search before:\n"
+        )
+        head = ["search", "kind", "queries", "median F", "mean F", "largest F", "valid"]
+        rows = [
+            [
+                title,
+                line["kind"],
+                f"{line['budget']:,}",
+                f"{line['median']:.3f}",
+                f"{line['mean']:.3f}",
+                f"{line['largest']:.2f}",
+                f"{line['valid']:.0%}",
+            ]
+            for kind in ("PN", "PP")
+            for title, lines in (("now", part["now"]), ("before", part.get("before", [])))
+            for line in lines
+            if line["kind"] == kind
+        ]
+        yield table(head, rows) + "\n"
+
+
 def others(found: dict[str, Any]) -> Iterator[str]:
     """The benchmarks that have their own pictures."""
     yield "## The other benchmarks\n"
     about = {
         "queries": "queries of the recommended method to match ZO-AdaExpMD",
         "synthetic": "F after 20,000 queries, against ten other optimisers",
+        "sparse": "sparse, noisy and dense functions: how far within how many queries",
+        "gallery": "all published methods of `zm.methods` side by side",
+        "prior": "queries that a guess of the gradient saves",
         "scaling": "how queries grow with the dimension",
         "explain": "explanations with default settings: validity, sparsity, queries",
+        "tables": "rows of tables, against NICE, DiCE and growing spheres",
+        "margins": "images: what survives rounding and noise",
         "attack": "attacks, against those of other libraries",
         "cox": "Cox regression from function values, against Coxnet",
         "durable": "the cost of durability",
         "long_run": "memory, inspection and resumption after 3,000,000 queries",
+        "unsteady": "models that answer differently to the same input: how often their answers hold",
         "chaos": "runs killed at random moments",
     }
     yield table(

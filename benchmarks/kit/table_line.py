@@ -100,6 +100,25 @@ def falls_short(found: Row) -> list[str]:
     return missed
 
 
+def summary(found: Row) -> Row:
+    """What pages show of one table and model."""
+    made: Row = {"lines": {method: _rounded(line(stored)) for method, stored in found["negatives"].items()}}
+    pairs = {method: against(found, method) for method in found["negatives"] if method not in OURS}
+    made["pairs"] = {method: pair for method, pair in pairs.items() if pair is not None}
+    if several := found.get("several"):
+        made["several"] = {"count": len(several["sets"]), "sets": float(np.mean(several["sets"]))}
+        made["several"] |= {"rows": float(np.median(several["rows"])), "most_rows": max(several["rows"])}
+    if positives := found.get("positives"):
+        equal, compared = fewest_found(found)
+        made["positives"] = {"count": len(positives["rows"]), "equal": equal, "compared": compared}
+        made["positives"] |= {"rows": float(np.median(positives["rows"])), "most_rows": max(positives["rows"])}
+    return made | {"falls_short": falls_short(found)}
+
+
+def _rounded(one: Row) -> Row:
+    return {name: None if value != value else _short(value) for name, value in one.items()}
+
+
 def fewest_found(found: Row) -> tuple[int, int]:
     """In how many PP our columns were the fewest of all sets, and for how many all sets were tried."""
     rows = [row for row in rows_of(found.get("positives", {})) if row.get("least") is not None]

@@ -16,8 +16,8 @@ from zomirror.engine.durable import TRAJECTORY, PathLike, stable_repr, stored_se
 from zomirror.engine.ledger import JournalLedger, Ledger
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
 from zomirror.methods.descent import BestPoint, Keeper, Method, Retreating, State
+from zomirror.methods.gradient_guess import GradientGuess
 from zomirror.methods.presets import recommended
-from zomirror.methods.prior import Prior
 from zomirror.methods.query import MAX_BLOCK_ROWS, Query, Segment
 from zomirror.numerics.arrays import Array, Values, finite
 from zomirror.numerics.random import fingerprint, key_of, uniform
@@ -73,7 +73,7 @@ class Optimizer:
             raise ArgumentError(
                 "expected no prior with a method of your own: the recommended one (method=None) uses it"
             )
-        self._prior = None if prior is None else Prior.of(prior, start)
+        self._prior = None if prior is None else GradientGuess.of(prior, start)
         self.method = (
             recommended(start, problem.penalty, box, noise=noise, prior=self._prior)
             if method is None

@@ -365,5 +365,9 @@ def test_the_command_attacks_saves_and_goes_on(here: Path) -> None:
     before = one.to_json()
     call("runs", "resume", "run")
     assert Path("attacks/digits-3-attack.json").read_text() == before
+    few = call("attack", "digits:3", "--l0", "least", "--label-only", "--budget", "300", "--out", "few").stdout
+    sparse = zm.Explanation.from_json(Path("few/digits-3-attack.json").read_text())
+    assert (sparse.settings["l0"], sparse.settings["scores"]) == ("least", "label")
+    assert f"l0 {sparse.pixels}, {sparse.nfev} queries, " in few
     found = json.loads(call("attack", "digits:3", "--target", "8", "--json", "-q").stdout)
     assert (found[0]["valid"], found[0]["contrast_label"]) == (True, 8)

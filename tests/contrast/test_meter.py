@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 
@@ -34,3 +35,23 @@ def test_it_is_hidden_while_something_else_is_printed(monkeypatch: pytest.Monkey
         with told.hidden():
             assert not told.live.is_started
         assert told.live.is_started
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_it_appears_when_the_search_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", Terminal())
+    with meter("explaining", 10) as told:
+        told.update(1, 1.0)
+        assert told.live is None
+        monkeypatch.setattr("zomirror.contrast.meter.DELAY", -1.0)
+        told.update(2, 1.0)
+        live: Any = told.live
+        assert live.is_started
+    assert not live.is_started

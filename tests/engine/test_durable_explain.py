@@ -173,6 +173,16 @@ def test_the_first_signal_ends_the_search_after_the_batch_in_flight(path: Path, 
     assert model.rows == explain().nfev
 
 
+def test_ctrl_c_without_a_run_directory_returns_what_was_found() -> None:
+    model = Model({6}, number=signal.SIGINT)
+    partial = explain(model)
+    assert partial.status is zm.Status.INTERRUPTED
+    assert "begins anew" in partial.message
+    assert np.isfinite(partial.x).all()
+    assert partial.nfev == model.rows
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 CHANGES: dict[str, dict[str, Any]] = {
     "asked.l1": {"l1": 0.2},
     "asked.budget": {"budget": 151},

@@ -401,11 +401,37 @@ for fun, dtype, noise in ((f, np.float32, None), (f, np.float64, None), (noisy, 
 """
 
 
-def test_bits_do_not_depend_on_which_linear_algebra_suits_the_processor() -> None:
+EXPLAINED = """
+import hashlib
+import numpy as np
+import zomirror as zm
+
+rng = np.random.default_rng(0)
+for shape in ((1, 12, 12), (30,)):
+    d = int(np.prod(shape))
+    first, second = 2 * rng.normal(size=(8, d)), 2 * rng.normal(size=(4, 8))
+    x0 = rng.random(shape)
+
+    def model(batch):
+        z = (batch.reshape(len(batch), 1, -1) * first).sum(axis=2)
+        return ((z / (1 + np.abs(z)))[:, None] * second).sum(axis=2)
+
+    for kind in ("PN", "PP") if len(shape) == 3 else ("PN",):
+        for target in ("explain", "prior"):
+            given = {} if target == "explain" else {"prior": np.repeat(second.sum(axis=1, keepdims=True), d, axis=1)}
+            given = {k: v.reshape(4, *shape) for k, v in given.items()}
+            e = zm.explain(model, x0, kind=kind, budget=250, rng=0, **given)
+            print(hashlib.sha256(e.x.tobytes() + e.history.fun.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize("work", [MEMORY, EXPLAINED], ids=["minimize", "explain"])
+def test_bits_do_not_depend_on_which_linear_algebra_suits_the_processor(work: str) -> None:
     """A run may go on on another machine, for which the library beneath numpy has kernels that add up otherwise."""
     outputs = set()
-    for kind in ({}, {"OPENBLAS_CORETYPE": "Prescott"}, {"OPENBLAS_CORETYPE": "Nehalem"}):
-        command = [sys.executable, "-c", MEMORY]
+    kinds: list[dict[str, str]] = [{}, {"OPENBLAS_CORETYPE": "Prescott"}, {"OPENBLAS_CORETYPE": "Nehalem"}]
+    for kind in [*kinds, *([{"ZOMIRROR_KERNELS": "0"}] if work is EXPLAINED else [])]:
+        command = [sys.executable, "-c", work]
         done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | kind)
         outputs.add(done.stdout)
     assert len(outputs) == 1

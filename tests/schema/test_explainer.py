@@ -129,6 +129,7 @@ def test_what_an_operator_gets_wrong_is_named() -> None:
         Explainer(LENET, defaults={"fixd": 1})
     with pytest.raises(ArgumentError, match="expected budget <= 500, which is the most here, got 600"):
         Explainer(LENET, most=500).explain(SEVEN.tolist(), {"budget": 600})
+    assert Explainer(LENET).explain(SEVEN.tolist(), {})[0].settings["budget"] == 2_000, "as explain() itself"
     assert Explainer(LENET, most=150).explain(SEVEN.tolist(), {})[0].nfev <= 150
 
 

@@ -235,8 +235,10 @@ def test_the_deadline_ends_a_search_with_what_was_found(stack: Stack) -> None:
     body = {"instances": [SEVEN.tolist()], "parameters": {"budget": 10_000, "deadline": 0.5}}
     start = time.monotonic()
     [[status, found]] = stack.explain("lenet", [body])
-    assert (status, found["explanations"][0]["status"]) == (200, "CALLBACK")
-    assert found["explanations"][0]["nfev"] < 10_000
+    assert status == 200
+    [one] = found["explanations"]
+    assert one["status"] == ("CALLBACK" if one["valid"] else "NOT_FOUND")
+    assert 0 < one["nfev"] < 9_000
     assert time.monotonic() - start < 20
 
 

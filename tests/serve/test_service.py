@@ -23,7 +23,7 @@ def scores(texts: Any) -> Any:
 
 
 def slow(texts: Any) -> Any:
-    time.sleep(0.05)
+    time.sleep(0.15)
     return scores(texts)
 
 
@@ -63,13 +63,31 @@ def test_several_answers_stand_in_the_first() -> None:
     assert sorted(names) == [["a"], ["b"]]
 
 
+def assert_ended_early(one: dict[str, Any]) -> None:
+    """The search was stopped, with a valid answer or before there was one."""
+    assert one["status"] == ("CALLBACK" if one["valid"] else "NOT_FOUND")
+    assert one["nfev"] < zm.explain(scores, TEXT).nfev
+
+
 def test_the_deadline_ends_the_search_and_the_next_one_is_not_begun() -> None:
-    body = {"instances": [TEXT, TEXT], "parameters": {"deadline": 0.2}}
+    body = {"instances": [TEXT, TEXT], "parameters": {"deadline": 0.6}}
     error = refused(Service(Explainer(slow, "words")), body)
     assert (error.status, error.sentence[:12]) == (503, "the deadline")
     assert error.found is not None
-    assert [one["status"] for one in error.found] == ["CALLBACK"]
+    [one] = error.found
+    assert_ended_early(one)
     assert error.document["explanations"] == error.found
+
+
+def test_closing_ends_what_is_under_way() -> None:
+    service = Service(Explainer(slow, "words"))
+
+    async def interrupted() -> Any:
+        asyncio.get_running_loop().call_later(0.2, service.close)
+        return await service.answer({"instances": [TEXT]})
+
+    [one] = asyncio.run(interrupted())["explanations"]
+    assert_ended_early(one)
 
 
 def test_more_than_may_wait_is_refused_at_once() -> None:

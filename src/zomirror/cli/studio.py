@@ -10,6 +10,9 @@ import typer
 from zomirror.cli.arguments import ExplainerOptions, takes_explainer_options
 from zomirror.cli.show import say
 
+MOST_SAMPLES = 1_000
+"""Rows of a table that can be picked; all of them are reference rows."""
+
 
 @takes_explainer_options()
 def studio(
@@ -29,7 +32,7 @@ def studio(
 
     offer = Offer.of(typed)
     explainer = offer.explainer()
-    samples = [(one.name, one.x) for one in offer.inputs]
+    samples = [(one.name, one.x) for one in offer.inputs[:MOST_SAMPLES]]
     material = Material(samples, explainer.table, explainer.shape)
     run(Session(explainer, material, Path(offer.model.name).name), port=port, tell=_tell)
 

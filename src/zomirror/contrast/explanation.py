@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from zomirror.contrast.explanation_json import dumps, loads
 from zomirror.errors import ArgumentError
 from zomirror.features.frames import row_values
+from zomirror.features.image_axes import image_axes
 from zomirror.features.protocol import Change
 from zomirror.features.vector import as_names
 from zomirror.numerics.arrays import Array
@@ -97,6 +98,13 @@ class Explanation:
     def lost(self) -> int:
         """Queries sent whose answers never came, or came in a later attempt."""
         return self.sent - self.nfev
+
+    @property
+    def pixels(self) -> int:
+        """Changed pixels of an image, all channels together; of other inputs the changed features (l0)."""
+        axes = image_axes(self.x.shape)
+        channels = () if axes is None or axes.channels is None else axes.channels
+        return int(np.count_nonzero(np.any(self.x, axis=channels)))
 
     @property
     def is_attack(self) -> bool:

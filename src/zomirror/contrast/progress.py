@@ -108,7 +108,8 @@ class Progress:
         """Evaluate a batch and keep its best valid points; return the best one, or the one with the least margin."""
         valid = np.flatnonzero(margins < -self.goal.floor)
         rows = valid if valid.size else np.argsort(margins, kind="stable")[:1]  # NaN comes last
-        if self.goal.fewest or self.place.space != "vector" or rows.size == 1:
+        counted = self.goal.fewest or self.goal.pixels is not None
+        if counted or self.place.space != "vector" or rows.size == 1:
             seen = [self.consider(points[i], float(margins[i])) for i in rows]
             return min(seen, key=lambda one: (not one.valid, one.fun))
         fun, _ = self.goal.judge(np.asarray(points)[rows], margins[rows])

@@ -31,8 +31,8 @@ from zomirror.checks import nonnegative, positive, positive_integer
 from zomirror.errors import ArgumentError
 from zomirror.methods.coordinate_groups import Groups, drawn, mended
 from zomirror.methods.estimator import Estimate, Slopes
+from zomirror.methods.gradient_guess import GradientGuess, Guided
 from zomirror.methods.noise import EXACT, PROBE, REACH, STEP, balanced, choice, looked_again, scatter, shown
-from zomirror.methods.prior import Guided, Prior
 from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Segment
 from zomirror.numerics.arrays import Array, Values, norm1
 from zomirror.numerics.elementary import REALS
@@ -101,7 +101,7 @@ class GroupMemory:
     noisy or stochastic, and in the first `opening` batches of an exact f, which have twice as many groups: they decide
     in which local minimum a descent ends. (While w is 0, kappa only scales the estimate.)
 
-    With a `prior`, a guess of the gradient seeds w and follows x as far as it proves right; see prior.py.
+    With a `prior`, a guess of the gradient seeds w and follows x as far as it proves right; see gradient_guess.py.
 
     With a `link` l, the values told are those of f, and l(f(x)) + h(x) is minimised. The memory is then one of f, which
     may be smooth where l(f) has a kink (the hinge of a margin). Where l' is 0, f counts as flat.
@@ -120,7 +120,7 @@ class GroupMemory:
     max_block_bytes: int = MAX_BLOCK_BYTES
     gain: float = 1.0
     opening: int = 0
-    prior: Prior | None = None
+    prior: GradientGuess | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "batch_size", positive_integer("batch_size", self.batch_size))
@@ -215,7 +215,7 @@ class GroupMemory:
         after = changed(memory, f=told, w=w, theta=theta, flat=False, batches=batches)
         return Estimate(f, groups.scatter(g)), after
 
-    def _guided(self, memory: Remembered, prior: Prior, x: Array, y: Values, groups: Groups) -> Remembered:
+    def _guided(self, memory: Remembered, prior: GradientGuess, x: Array, y: Values, groups: Groups) -> Remembered:
         """With the guess in w, as far as it is trusted."""
         v = prior.at(x)
         guided = cast(Guided, memory.guided)

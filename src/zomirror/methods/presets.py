@@ -17,9 +17,9 @@ from zomirror.methods.descent import MirrorDescent
 from zomirror.methods.directions import gaussian, rademacher
 from zomirror.methods.estimator import EntropyRadius, EuclideanRadius, Radius, TwoPoint
 from zomirror.methods.gallery.relatives import Optimistic, Storm
+from zomirror.methods.gradient_guess import GradientGuess
 from zomirror.methods.group_memory import GroupMemory, Link
 from zomirror.methods.mirror import Entropy, Euclidean
-from zomirror.methods.prior import Prior
 from zomirror.methods.restart import Restarted
 from zomirror.methods.step import Adaptive, Constant, ScaleFree
 from zomirror.methods.survey import Surveyed
@@ -89,7 +89,7 @@ def zo_group_expmd(
     clip: bool = False,
     gain: float = 1.0,
     opening: int = 0,
-    prior: Prior | None = None,
+    prior: GradientGuess | None = None,
 ) -> MirrorDescent:
     """ZO-GroupExpMD: entropy map, a gradient memory on random groups, scale-free adaptive step.
 

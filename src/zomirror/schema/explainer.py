@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from zomirror.checks import shown
 from zomirror.contrast import Explanation, explain
-from zomirror.contrast.options import BUDGET
+from zomirror.contrast.options import BUDGET, budget_of
 from zomirror.contrast.progress import Callback
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.features import Table
@@ -77,7 +77,7 @@ class Explainer:
         if space == VECTOR:
             x0 = normalised(x0, mean, std)
         features = features_of(space, rules, x0=x0, frame=self.frame, mean=mean, std=std)
-        options["budget"] = self._budget(options.get("budget"), getattr(features, "default_budget", BUDGET))
+        options["budget"] = self._budget(options.get("budget"), budget_of("explain", features))
         options["rng"] = options.pop("seed", 0)
         if options.get("kind") == "PP":
             options["answers"] = 1

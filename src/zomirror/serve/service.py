@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +55,7 @@ class Service:
     under_way: int = 0
     """Requests that are waiting or searched."""
     _pool: ThreadPoolExecutor = field(init=False, repr=False)
+    _closing: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def __post_init__(self) -> None:
         positive("deadline", self.deadline)
@@ -74,7 +76,8 @@ class Service:
             self.under_way -= 1
 
     def close(self) -> None:
-        """Take no further searches."""
+        """Take no further searches, and end those under way after their next batch."""
+        self._closing.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, document: object) -> tuple[list[Any], dict[str, Any], float]:
@@ -102,7 +105,7 @@ class Service:
         found: list[dict[str, Any]] = []
 
         def watch(_: Glimpse) -> None:
-            if time.monotonic() > until:
+            if time.monotonic() > until or self._closing.is_set():
                 raise StopIteration
 
         for given in instances:

@@ -84,6 +84,12 @@ class Session:
         with self._lock:
             self.answers.pop(number, None)
 
+    def documents(self) -> list[dict[str, Any]]:
+        """The answers that are compared, as the page shows them."""
+        with self._lock:
+            kept = list(self.answers.items())
+        return [described(one) | {"number": number, "input": one.settings["input"]} for number, one in kept]
+
     def report(self) -> str:
         """The page of the answers that are compared."""
         with self._lock:

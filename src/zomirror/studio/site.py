@@ -115,6 +115,8 @@ async def _state(session: Session, _request: Any) -> Any:
         "classes": explainer.class_names or getattr(explainer.model, "class_names", None),
         "most": explainer.most,
         "defaults": dict(explainer.defaults),
+        "answers": session.documents(),
+        "search": session.progress["search"] if session.running else None,
         "parameters": [one.document() for one in of_space(explainer.space)],
     }
     return JSONResponse(state | session.material.document())

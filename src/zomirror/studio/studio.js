@@ -491,6 +491,12 @@ async function begin() {
   $("ask").addEventListener("submit", ask);
   $("stop").addEventListener("click", () => { say("Stopping …"); call("stop", {}); });
   if (state.samples.length) await pick();
+  state.answers.forEach(addCard);
+  if (state.search !== null) { // the page was loaded again while a search is under way
+    busy(true);
+    say("Searching …");
+    watch(state.search, null);
+  }
   document.body.dataset.ready = "yes";
 }
 

@@ -46,3 +46,19 @@ def test_only_the_needed_pixels_are_left(allowed: int) -> None:
         less, _ = drive(smaller(PLACE, found, GOAL, 50), two_needed, PLACE.box)
         assert less.valid
         assert np.abs(less.w).sum() < 0.7 * np.abs(found.w).sum()
+
+
+def test_a_patient_probe_goes_on_with_squares() -> None:
+    origin = read_only(np.zeros(100))
+
+    def corner(batch: Rows) -> Rows:
+        """Adversarial where a whole corner of 4 x 4 pixels is white."""
+        white = np.isclose(batch, PIXELS.upper).reshape(-1, 10, 10)
+        return np.where(white[:, :4, :4].all(axis=(1, 2)), -1.0, 1.0)
+
+    found, asked = drive(first(PIXELS, origin, GOAL, Draws(key_of(0)), 60, patient=True), corner, PLACE.box)
+    assert found.valid
+    assert 9 < len(asked) <= 60
+    hasty, asked = drive(first(PIXELS, origin, GOAL, Draws(key_of(0)), 60), corner, PLACE.box)
+    assert not hasty.valid
+    assert len(asked) == 9

@@ -19,18 +19,25 @@ from zomirror.numerics.random import Draws
 SIZES = (50, 50, 100, 100, 200, 200, 400, 400)
 """Pixels of the first points, one query each; the last one changes all of them."""
 
+SIDES = (4, 8, 2, 16)
+"""Sides of squares of one colour that follow, where nothing but luck leads to a first point."""
 FACTORS = (0.0, 0.5, 0.5, 0.75)
 """What single changes are multiplied by, one round for each factor."""
 
 
-def first(pixels: Pixels, origin: Array, goal: Goal, draws: Draws, allowed: int) -> Asking:
-    """The first adversarial point, or the one with the least margin."""
-    best = goal.candidate(origin, np.inf)
-    for size in (*SIZES, pixels.count)[:allowed]:
-        chosen = draws.sample(pixels.count, min(size, pixels.count))
-        w = pixels.painted(origin, chosen, pixels.corners(chosen, draws))
-        margin = float((yield [w])[0])
-        found = goal.candidate(w, margin)
+def first(pixels: Pixels, origin: Array, goal: Goal, draws: Draws, allowed: int, *, patient: bool = False) -> Asking:
+    """The first adversarial point, or the one with the least margin.
+
+    A `patient` probe goes on with random squares of one colour as long as it may: where only the class is known,
+    nothing else leads to a first point.
+    """
+    best, every = goal.candidate(origin, np.inf), np.arange(pixels.count)
+    for i in range(allowed if patient else min(allowed, len(SIZES) + 1)):
+        chosen = every if i >= len(SIZES) else draws.sample(pixels.count, min(SIZES[i], pixels.count))
+        side = 1 if i <= len(SIZES) else SIDES[i % len(SIDES)]
+        values = pixels.corners(chosen, draws) if side == 1 else pixels.squares(side, draws)
+        w = pixels.painted(origin, chosen, values)
+        found = goal.candidate(w, float((yield [w])[0]))
         if found.better_than(best):
             best = found
         if found.margin < -goal.floor:

@@ -10,12 +10,12 @@ from zomirror.contrast.pixel_search.shedding import Asking, Counted, least
 from zomirror.numerics.arrays import Array, Indices
 from zomirror.numerics.random import Draws
 
-BATCH = 4
+BATCH = 2
 """Neighbours that are queried together; the search goes to the best of them."""
 NEAR, MOVED, RECOLOURED = 2, 0.4, 0.15
 """Of the neighbours, 40 % move a pixel by up to 2 rows and columns, 15 % change its colour, the others replace it."""
 PART = 0.1
-"""Of many pixels 10 % are exchanged at a time, as long as the class has not changed."""
+"""Of many pixels 10 % are left out at a time, and exchanged at a time as long as the class has not changed."""
 SINGLES = 40
 """Pixels that are left out one at a time, at most: before that, random ones are left out."""
 
@@ -29,8 +29,13 @@ def exchanged(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowe
         points = [pixels.cleared(best.w, tried[i : i + 1]) for i in range(tried.size)]
         margins = yield points
         left -= len(points)
-        i = least(margins)
-        now = goal.candidate(points[i], float(margins[i]))
+        order = np.argsort(margins, kind="stable")
+        now = goal.candidate(points[order[0]], float(margins[order[0]]))
+        count = min(tried.size, max(1, int(PART * changed.size)), changed.size - limit)
+        if count > 1 and left > 0:
+            point = pixels.cleared(best.w, tried[order[:count]])
+            now = goal.candidate(point, float((yield [point])[0]))
+            left -= 1
         if not now.valid:
             counted = Counted(brought(pixels, now, goal, draws, left))
             now = yield from counted.run()
@@ -38,6 +43,25 @@ def exchanged(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowe
         if now.valid:
             best = now
     return best
+
+
+def jumped(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowed: int, count: int) -> Asking:
+    """A valid point with the `count` most important pixels of `start`, after exchanges; else `start` itself.
+
+    Of an invalid `start` all pixels are exchanged.
+    """
+    if not start.valid:
+        return (yield from brought(pixels, start, goal, draws, allowed))
+    changed = pixels.changed(start.w)
+    tried = changed[draws.sample(changed.size, min(SINGLES, changed.size, allowed))]
+    if tried.size <= count:
+        return start
+    margins = yield [pixels.cleared(start.w, tried[i : i + 1]) for i in range(tried.size)]
+    kept = tried[np.argsort(-np.nan_to_num(margins), kind="stable")[:count]]
+    bare = pixels.cleared(start.w, np.setdiff1d(changed, kept))
+    now = goal.candidate(bare, np.inf)
+    found = yield from brought(pixels, now, goal, draws, allowed - tried.size)
+    return found if found.valid else start
 
 
 def brought(pixels: Pixels, start: Candidate, goal: Goal, draws: Draws, allowed: int) -> Asking:

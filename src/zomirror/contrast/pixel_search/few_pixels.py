@@ -15,7 +15,7 @@ import numpy as np
 
 from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.contrast.pixel_search.corner_probe import fewer, first, smaller
-from zomirror.contrast.pixel_search.exchange import brought, exchanged
+from zomirror.contrast.pixel_search.exchange import brought, exchanged, jumped
 from zomirror.contrast.pixel_search.label_search import LabelSearch
 from zomirror.contrast.pixel_search.pixel import Pixels
 from zomirror.contrast.progress import Progress
@@ -40,12 +40,22 @@ EXCHANGED = 100
 """Queries that a probe for the least l1 spends on exchanging its few pixels."""
 SHRUNK = 40
 """And on making their changes smaller."""
-SLOPES_SHARE, MOST_SLOPES = 0.3, 500
-"""Queries of the search with slopes: 30 % of the budget, at most 500."""
+CHEAP, JUMP = 64, 250
+"""A first look of more than 64 queries waits until exchanges of 10 pixels have failed for 250 queries."""
+SLOPES_SHARE, LOOKS = 0.3, 5
+"""Queries of the search with slopes: 30 % of the budget, at most 5 times those of a first look."""
+PUSHED = (1.0, 1.05, 1.15, 1.3)
+"""What they find is multiplied by these factors and moved to values that exist."""
 SMALLER_SHARE = 0.1
 """Of the queries, 10 % are kept for smaller changes of the pixels that are left."""
 STREAM = 50
 """The random words of a stage are those of the key (seed, 50, stage)."""
+
+
+def first_look(place: VectorPlace) -> int:
+    """The queries of a first look at the slopes of a picture, at most; of other inputs one for each feature."""
+    shape = place.x0.shape
+    return CELLS * Grid(shape, 1).channels if is_picture(shape) else place.d
 
 
 class PixelSearch:
@@ -64,10 +74,11 @@ class PixelSearch:
         pixels, draws, share = self.pixels, _draws(progress, 0), int(PROBE_SHARE * progress.left)
         labels = progress.options.scores == "label"
         if not labels and self._has_slopes(progress):
-            share = min(share, CELLS * Grid(self.place.x0.shape, 1).channels // 3)
+            share = min(share, first_look(self.place) // 3)
         last = progress.used + share
         goal, most = self.limited(progress.goal, None), progress.goal.most or 1
-        found = first(pixels, np.zeros_like(self.place.start), goal, draws, last - progress.used)
+        origin, allowed = np.zeros_like(self.place.start), last - progress.used
+        found = first(pixels, origin, goal, draws, allowed, patient=labels)
         self._start = yield from driven(progress, found, ask_margins)
         if not self._start.valid:
             return Status.RUNNING
@@ -101,6 +112,9 @@ class PixelSearch:
         pixels, draws = self.pixels, _draws(progress, 1)
         goal = self.limited(progress.goal, None)
         start = goal.candidate(self._start.w, self._start.margin)
+        if first_look(self.place) > CHEAP and (not start.valid or start.count > MANY):
+            allowed = min(JUMP, progress.left // 4)
+            start = yield from driven(progress, jumped(pixels, start, goal, draws, allowed, MANY), ask_margins)
         if not start.valid or start.count > MANY:
             start = yield from self._with_slopes(progress, start, goal)
         last = progress.used + int((1 - SMALLER_SHARE) * progress.left)
@@ -123,17 +137,19 @@ class PixelSearch:
         place = self.place
         if not self._has_slopes(progress):
             return start
-        allowed = min(MOST_SLOPES, int(SLOPES_SHARE * progress.left))
+        allowed = min(LOOKS * first_look(place), int(SLOPES_SHARE * progress.left))
         plain = replace(goal, pixels=None)
         beyond = BoundarySearch(place, plain, pull_of(progress), allowed, allowed)
         found = yield from driven(progress, beyond.run(), ask_scores)
         if found is None or not found.valid or progress.left <= 0:
             return start
-        legal = place.legal(found.w)
-        margins = yield from ask_margins(progress, [legal])
-        legal_one = goal.candidate(legal, float(margins[0]))
-        progress.consider(legal, legal_one.margin)
-        return legal_one if legal_one.better_than(start) else start
+        points = [place.legal(place.box.project(found.w * found.w.dtype.type(factor))) for factor in PUSHED]
+        margins = yield from ask_margins(progress, points[: progress.left])
+        seen = [goal.candidate(w, float(margin)) for w, margin in zip(points, margins, strict=False)]
+        for one in seen:
+            progress.consider(one.w, one.margin)
+            start = one if one.valid and one.better_than(start) else start
+        return start
 
 
 def _draws(progress: Progress, stage: int) -> Draws:

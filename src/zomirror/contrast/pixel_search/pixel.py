@@ -72,6 +72,13 @@ class Pixels:
         drawn[still] = far[still]
         return drawn
 
+    def squares(self, side: int, draws: Draws) -> Floats:
+        """For every pixel the corner of its square of this side, at random: (pixels, channels)."""
+        rows, columns = (self.place_of // side).T
+        square = rows * (int(columns.max()) + 1) + columns
+        signs = draws.signs((int(square.max()) + 1) * self.members.shape[1]).reshape(-1, self.members.shape[1])
+        return np.where(signs[square] > 0, self.upper[self.members], self.lower[self.members])
+
     def painted(self, w: Array, chosen: Indices, values: Floats) -> Array:
         """A copy of w in which the chosen pixels have these values."""
         copy = w.copy()

@@ -13,17 +13,18 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate, Goal
-from zomirror.contrast.prior import Prior
 from zomirror.contrast.search.chain import PROBE, SHRINKING, Chain, Seen
 from zomirror.contrast.search.coarse_to_fine import Grid
 from zomirror.contrast.search.local_refinement import Pull, bounded, steps_within
 from zomirror.contrast.search.smooth_slopes import Neighbours
+from zomirror.contrast.slope_guess import SlopeGuess
 from zomirror.errors import ArgumentError
 from zomirror.features.image_axes import image_axes
 from zomirror.features.vector import VectorPlace
@@ -67,6 +68,8 @@ MULTIPLES = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875)
 """Multiples of x0 that are tried."""
 ROUNDS_LEFT, TOGETHER = 3, 4
 """As many chains have a round at the same time as leave queries for 3 rounds each, and at most 4."""
+LEAD_QUERIES, LEADS = 3_000, 2
+"""A surrogate is searched with 3,000 queries of its own, and its 2 best points are the first origins."""
 MOST_TRUST = 2.0
 """The slopes of a prior are multiplied by 2 at most."""
 LARGEST = 20_000
@@ -77,9 +80,18 @@ class BoundarySearch:
     """The search, for at most `allowed` queries while nothing is valid, and at most `most` in all."""
 
     def __init__(
-        self, place: VectorPlace, goal: Goal, pull: Pull, allowed: int, most: int, *, prior: Prior | None = None
+        self,
+        place: VectorPlace,
+        goal: Goal,
+        pull: Pull,
+        allowed: int,
+        most: int,
+        *,
+        prior: SlopeGuess | None = None,
+        leads: Sequence[Array] = (),
     ) -> None:
-        self._prior = prior
+        self._prior, self._leads = prior, leads
+        self.chains: list[Chain] = []
         self.place, self.goal, self.pull, self._allowed, self._most = place, goal, pull, allowed, most
         self._used = 0
         self.best: Candidate | None = None
@@ -112,7 +124,7 @@ class BoundarySearch:
 
     def run(self) -> Asking:
         """The best point found."""
-        chains = yield from self._begun((yield from self._origins()))
+        self.chains = chains = yield from self._begun((yield from self._origins()))
         while self.left > 0 and chains:
             if not (alive := [chain for chain in chains if not chain.ended]):
                 if self._promised >= self._free.size:
@@ -141,7 +153,7 @@ class BoundarySearch:
             valid = [part for part, good in zip(MULTIPLES, seen.valid, strict=False) if good]
             parts = [min(valid, default=1.0) * part for part in ORIGINS_PP]
         count = max(1, int(ORIGIN_SHARE * self._most / max(1, self._cells)))
-        return np.stack([start * one(part) for part in parts[:count]])
+        return np.stack([*self._leads, *(start * one(part) for part in parts)][:count])
 
     def _begun(self, origins: Array) -> Generator[Array, Vector, list[Chain]]:
         """Chains for the rivals, begun with the solutions of the linear models around the origins."""
@@ -338,6 +350,20 @@ class BoundarySearch:
         if candidate.better_than(self.best):
             self.best = candidate
         return seen
+
+
+def leads_of(prior: SlopeGuess | None, place: VectorPlace, goal: Goal, pull: Pull) -> list[Array]:
+    """The best points of the same search on a surrogate, whose queries cost nothing, if the prior is one."""
+    if prior is None or prior.surrogate is None:
+        return []
+    search = BoundarySearch(place, goal, pull, LEAD_QUERIES, LEAD_QUERIES)
+    steps = search.run()
+    with suppress(StopIteration):
+        points = next(steps)
+        while True:
+            points = steps.send(np.asarray(prior.surrogate(place.inputs(points)), np.float64))
+    best = sorted(search.chains, key=lambda chain: (not chain.valid, chain.fun if chain.valid else chain.margin))
+    return [chain.w.astype(place.start.dtype) for chain in best[:LEADS]]
 
 
 def _parts(lists: Sequence[Vector | Indices], count: int) -> list[Indices]:

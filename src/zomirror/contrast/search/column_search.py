@@ -57,6 +57,8 @@ GIVEN = 5
 """The nearest of them that are asked as answers."""
 BASELINES = 12
 """Reference rows that are queried for a baseline of another class."""
+CHEAPER = 0.2
+"""With `plausible`, which leads to a row that may differ in all columns, a changed column costs a fifth of COLUMN."""
 KAPPA = 0.01
 """kappa=None: the wanted class must win by 1 % of the margin of x0."""
 
@@ -231,7 +233,7 @@ def _ask_for_margin(progress: Progress, margin: float) -> None:
 def _price(progress: Progress, place: TablePlace, cost: Cost | None) -> Callable[[Vector], Vector]:
     """What F charges for rows beside their margin; where the fewest columns are wanted, each costs a whole range."""
     penalty, weight = progress.goal.penalty, progress.options.l1 * progress.options.plausibility
-    charge = penalty.l1 + penalty.l2 / 2 if progress.options.fewest else COLUMN * penalty.l1
+    charge = penalty.l1 + penalty.l2 / 2 if progress.options.fewest else _column(cost) * penalty.l1
 
     def price(w: Vector) -> Vector:
         sizes = place.sizes(w)
@@ -242,6 +244,11 @@ def _price(progress: Progress, place: TablePlace, cost: Cost | None) -> Callable
     return price
 
 
+def _column(cost: Cost | None) -> float:
+    """What each changed column costs, in units of its range."""
+    return COLUMN if cost is None else CHEAPER * COLUMN
+
+
 def _further(progress: Progress, place: TablePlace, cost: Cost | None) -> Callable[[Array], float]:
     """What F charges for a row beside its margin and penalty."""
     l1, weight = progress.goal.penalty.l1, progress.options.plausibility
@@ -249,7 +256,7 @@ def _further(progress: Progress, place: TablePlace, cost: Cost | None) -> Callab
     def further(w: Array) -> float:
         row = np.asarray(w, np.float64)
         count = int(np.count_nonzero(place.sizes(row)))
-        return l1 * (COLUMN * count + (0.0 if cost is None else weight * float(cost(row[None])[0])))
+        return l1 * (_column(cost) * count + (0.0 if cost is None else weight * float(cost(row[None])[0])))
 
     return further
 

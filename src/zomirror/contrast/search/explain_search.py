@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate
 from zomirror.contrast.progress import CallbackStop, Found, Progress
-from zomirror.contrast.search.boundary_search import LARGEST, BoundarySearch
+from zomirror.contrast.search.boundary_search import LARGEST, BoundarySearch, leads_of
 from zomirror.contrast.search.coarse_to_fine import is_picture
 from zomirror.contrast.search.evaluate import ask_scores, driven
 from zomirror.contrast.search.finishing import BEYOND, FINISH_SHARE, ended, pull_of, thinned
@@ -145,14 +145,20 @@ def _choose_label(progress: Progress) -> None:
 
 def _nearest(progress: Progress) -> Generator[Request, Answer, Status]:
     """Search an image beyond the boundary; descend if that does not apply or finds nothing."""
+    found = yield from _beyond(progress, progress.left)
+    return Status.BUDGET if found is not None else (yield from descend(progress))
+
+
+def _beyond(progress: Progress, most: int) -> Generator[Request, Answer, Candidate | None]:
+    """The best valid point that the search beyond the boundary finds, if it applies."""
     place = progress.place
     if not isinstance(place, VectorPlace) or not _smooth(progress, place):
-        return (yield from descend(progress))
-    allowed = int(BOUNDARY_SHARE * progress.left)
-    prior = progress.options.prior
-    beyond = BoundarySearch(place, progress.goal, pull_of(progress), allowed, progress.left, prior=prior)
-    found = yield from driven(progress, beyond.run(), ask_scores)
-    return Status.BUDGET if found is not None and found.valid else (yield from descend(progress))
+        return None
+    prior, goal, pull = progress.options.prior, progress.goal, pull_of(progress)
+    leads = leads_of(prior, place, goal, pull)
+    search = BoundarySearch(place, goal, pull, int(BOUNDARY_SHARE * most), most, prior=prior, leads=leads)
+    found = yield from driven(progress, search.run(), ask_scores)
+    return found if found is not None and found.valid else None
 
 
 def _smooth(progress: Progress, place: VectorPlace) -> bool:
@@ -193,13 +199,17 @@ def _gone(progress: Progress, course: Course, last: int) -> Generator[Request, A
 def _levels(progress: Progress) -> Generator[Request, Answer, Status]:
     """Search with half of the budget, then refine the result at each level under a larger l1 and a smaller l2."""
     count, goal = progress.options.search, progress.goal
-    course = Course(progress, starts_of(progress)[0], progress.best)
     share = progress.left if count == 1 else progress.left // 2
     last, allowed = progress.used + share, share - int(FINISH_SHARE * share)
-    status = yield from course.run(allowed, allowed // 2)
-    if status is Status.NONFINITE:
-        return status
-    end = yield from ended(progress, course.best, last)
+    best, status = (yield from _beyond(progress, allowed)), Status.BUDGET
+    if best is None:
+        course = Course(progress, starts_of(progress)[0], progress.best)
+        allowed = last - progress.used - int(FINISH_SHARE * share)
+        status = yield from course.run(allowed, allowed // 2)
+        if status is Status.NONFINITE:
+            return status
+        best = course.best
+    end = yield from ended(progress, best, last)
     count = min(count, 1 + progress.left)  # a level without queries is not made
     for i in range(1, count):
         if end is None:

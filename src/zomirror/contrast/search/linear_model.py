@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zomirror.numerics.linear import inner
 from zomirror.problem import ElasticNet
 
 Vector = NDArray[np.float64]
@@ -37,11 +38,20 @@ class Linear:
     def solve(self) -> Vector:
         """The minimiser."""
         t = np.array([self._bisect()]) if len(self.A) == 1 else self._ascend()
-        return self._at(t @ self.A)
+        return self._at(self._pull(t))
+
+    def values(self, w: Vector) -> Vector:
+        """a_i.w + b_i."""
+        return inner(self.A, w[None])[:, 0] + self.b
+
+    def _pull(self, t: Vector) -> Vector:
+        """A^T t, row after row."""
+        pull: Vector = np.add.reduce(t[:, None] * self.A, axis=0)
+        return pull
 
     def _slope(self, t: Vector) -> Vector:
         """The gradient of the dual."""
-        return self.A @ self._at(t @ self.A) + self.b + self.kappa
+        return self.values(self._at(self._pull(t))) + self.kappa
 
     def _bisect(self) -> float:
         """The multiplier of a single row: the least t in [0, 1] with a.w(t) + b <= -kappa, else 1."""
@@ -60,8 +70,8 @@ class Linear:
         count = len(self.A)
 
         def negative(t: Vector) -> tuple[float, Vector]:
-            w = self._at(t @ self.A)
-            slope = self.A @ w + self.b + self.kappa
+            w = self._at(self._pull(t))
+            slope = self.values(w) + self.kappa
             return -float(t @ slope + self.penalty(w)), -slope
 
         total: Any = {"type": "ineq", "fun": lambda t: 1.0 - t.sum(), "jac": lambda t: -np.ones_like(t)}

@@ -18,6 +18,7 @@ from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.contrast.loss import change_margin, keep_margin
 from zomirror.contrast.search.linear_model import Linear
 from zomirror.numerics.arrays import Array, Indices
+from zomirror.numerics.linear import inner
 from zomirror.problem import Box, ElasticNet
 
 Vector = NDArray[np.float64]
@@ -98,7 +99,7 @@ class LinearScores:
             lower, upper = np.maximum(box[0], at - part * radius), np.minimum(box[1], at + part * radius)
             for rivals in pull.rivals(self.scores):
                 A = sign * (self.slopes[rivals] - self.slopes[pull.own])
-                b = sign * (self.scores[rivals] - self.scores[pull.own]) - A @ at
+                b = sign * (self.scores[rivals] - self.scores[pull.own]) - inner(A, at[None])[:, 0]
                 found.append(Region(Linear(A, b, lower, upper, goal.penalty, kappa), growth))
         return found
 
@@ -110,12 +111,12 @@ class LinearScores:
     def changes(self, regions: Sequence[Region], answers: Sequence[Vector]) -> Vector:
         """The predicted change of the margin in each region."""
         steps = [point[self.features] - self.w[self.features] for point in answers]
-        return np.array([np.abs(r.problem.A @ step).max() for r, step in zip(regions, steps, strict=True)])
+        return np.array([np.abs(inner(r.problem.A, step[None])).max() for r, step in zip(regions, steps, strict=True)])
 
     def foreseen(self, goal: Goal, regions: Sequence[Region], answers: Sequence[Vector]) -> float:
         """The least F that the model predicts at the answers."""
         pairs = [(region.problem, point) for region, point in zip(regions, answers, strict=True)]
-        margins = [float((problem.A @ point[self.features] + problem.b).max()) for problem, point in pairs]
+        margins = [float(problem.values(point[self.features]).max()) for problem, point in pairs]
         return min(goal.candidate(point, margin).fun for point, margin in zip(answers, margins, strict=True))
 
     def _whole(self, answer: Vector) -> Vector:

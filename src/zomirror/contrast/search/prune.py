@@ -18,6 +18,7 @@ from zomirror.contrast.candidate import Candidate, Goal
 from zomirror.contrast.search.linear_model import Linear
 from zomirror.contrast.search.local_refinement import Pull, along, bounded, correction, steps_within
 from zomirror.numerics.arrays import Array, Indices
+from zomirror.numerics.linear import inner
 from zomirror.problem import Box
 
 Vector = NDArray[np.float64]
@@ -97,7 +98,7 @@ def _problem(
     """The penalised problem of the linear model around `w` on the `kept` features, with the others zero."""
     rivals, sign = pull.rivals(scores)[0], 1.0 if pull.kept else -1.0
     A = sign * (slopes[rivals] - slopes[pull.own])
-    b = sign * (scores[rivals] - scores[pull.own]) - A @ w
+    b = sign * (scores[rivals] - scores[pull.own]) - inner(A, w[None])[:, 0]
     # Aim strictly beyond the boundary, by more than the rounding error of the scores.
     kappa = goal.kappa + 1e-6 * (1.0 + float(np.abs(scores).max()))
     lower, upper = np.maximum(box[0], w - radius), np.minimum(box[1], w + radius)

@@ -2,9 +2,9 @@
 
 from zomirror.methods.gallery.adamm import AdaMM, zo_adamm
 from zomirror.methods.gallery.frank_wolfe import FrankWolfe, zo_fw, zo_scg
-from zomirror.methods.gallery.regression import CompressedSensing, LassoEstimate, zo_lasso, zoro
 from zomirror.methods.gallery.relatives import Optimistic, Storm
 from zomirror.methods.gallery.sign import Signs, zo_signsgd
+from zomirror.methods.gallery.sparse_regression import CompressedSensing, LassoEstimate, zo_lasso, zoro
 from zomirror.methods.gallery.subset import Subset, zo_sparse
 from zomirror.methods.gallery.truncation import Truncated, zo_ht, zo_truncated
 

@@ -14,12 +14,10 @@ Pruning puts these back to an exact zero; returning with a larger eta makes the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zomirror.checks import positive_integer
 from zomirror.errors import ArgumentError
@@ -32,6 +30,20 @@ from zomirror.methods.group_testing import OVER, ROOM, Search
 from zomirror.methods.quasi_newton import SMALL, Refinement, aimed, chosen, sloped
 from zomirror.methods.query import Query, Segment, scattered
 from zomirror.methods.step import Halvable
+from zomirror.methods.survey.findings import (
+    DESCEND,
+    DOUBT,
+    LINE,
+    ROUNDS,
+    SEARCH,
+    SLOPES,
+    SURVEY,
+    WORTH,
+    Findings,
+    unit,
+    with_point,
+)
+from zomirror.methods.survey.pruning import GROWING, OUTSTANDING, Pruned, best_pruned, rows_of
 from zomirror.numerics.arrays import Array, Values
 from zomirror.numerics.frozen import changed
 from zomirror.numerics.random import Key
@@ -40,9 +52,6 @@ from zomirror.problem import Problem
 SHARE, NOISY_SHARE = 0.25, 0.75
 """A pruning is taken if f rises by at most 25 % of the penalty it saves; 75 % where f is noisy, since noise leaves many
 small entries that f hardly depends on."""
-GROWING, OUTSTANDING = 4.0, 3.0
-"""Entries that f pulls away from 0 with a slope above 4 l1 and above 3 times the RMS of all slopes are not pruned: they
-have only begun to grow."""
 SLACK = 0.01
 """F has risen when it is above the best F by 1 % of the penalty."""
 WAIT = 0.25
@@ -51,14 +60,10 @@ ASTRAY = 2.0
 """A step is undone if F rises above its start by more than the first slope times twice the scale of x."""
 SLOW = 0.2
 """A refinement begins when F fell by less than 20 % of the penalty between two surveys."""
-ROUNDS, WORTH = 3, 1e-5
-"""A refinement has at least 3 rounds, and continues while each query lowers F by 1e-5 of the penalty."""
 RESETS = 2
 """L-BFGS that fails begins anew if it had at least 3 pairs; with fewer, as at a kink of f, the refinement ends."""
 POLISHED = 1e-11
 """As WORTH, for a descent that has stalled: its own queries would gain less."""
-DOUBT = 4.0
-"""A difference of F counts only if it is above 4 standard deviations of the noise."""
 AGAIN = 1e-6
 """Another search follows if the refinement of what the last one has found lowered F by 1e-6 of the penalty."""
 FEW = 0.1
@@ -66,71 +71,6 @@ FEW = 0.1
 otherwise the penalty moves them all."""
 ASKED = 4
 """How often a survey asks each of its points where f is noisy."""
-
-
-DESCEND, SURVEY, SEARCH, SLOPES, LINE = range(5)
-"""What a batch is for."""
-
-
-@dataclass(frozen=True, eq=False)
-class Findings:
-    """What Surveyed keeps between batches: the state of the descent, the best point, and when to do what."""
-
-    descent: State
-    """The inner state."""
-    best: Array
-    """The best iterate."""
-    answer: Array
-    """The best of the other points that were asked: differences, and prunings that were not taken."""
-    search: Search
-    refinement: Refinement
-    stretch: Stretch
-    """The last batches of a noisy descent."""
-    f: float = math.inf
-    """f at the best point."""
-    least: float = math.inf
-    """F at the best point."""
-    answer_f: float = math.inf
-    answer_total: float = math.inf
-    """f and F at the answer."""
-    asked: int = 0
-    """Queries since the last survey."""
-    waited: int = 0
-    """Queries since the best point became clearly better."""
-    stage: int = DESCEND
-    """What the next batch is for."""
-    since: float = math.inf
-    """F at the best point when the last survey was made."""
-    rest: int = 0
-    """Surveys until the next refinement may begin."""
-    failed: int = 0
-    """Refinements in a row that did not pay."""
-    worth: float = WORTH
-    """The gain per query, relative to the penalty, above which the refinement continues."""
-    ceiling: float = math.inf
-    """A step to F above this is undone; infinite before the first step."""
-    first: float = math.inf
-    """F at the start."""
-    looked: bool = False
-    """Whether the first search is over."""
-    sparse: bool = False
-    """Whether the last search found coordinates."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pruned:
-    """Rows of x with the `small` entries below a threshold set to `zero`, the point of the box nearest to 0."""
-
-    limits: NDArray[np.float64]
-    zero: Array
-    small: NDArray[np.bool_]
-    """Where pruning is allowed at all."""
-
-    def add(self, base: Array, radius: float, start: int, out: Array) -> None:
-        """Row j is base, pruned with limit start + j; the radius is not used."""
-        size = np.abs(base)
-        for row, limit in zip(out, self.limits[start:], strict=False):
-            row[:] = np.where(self.small & (size < limit), self.zero, base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +207,7 @@ class Surveyed:
         total = last.f + state.problem.penalty(last.x)
         if findings.first == math.inf:
             findings = changed(findings, first=total)
-        noted = _noted(findings, known, last.x, last.f, total, len(values))
+        noted = with_point(findings, known, last.x, last.f, total, len(values))
         noted |= self._better(findings, query, values, state.problem)
         if total > findings.ceiling:
             undone = self.descent.moved(before, t, findings.best, halve=True)
@@ -347,10 +287,10 @@ class Surveyed:
         share = NOISY_SHARE if known.central else SHARE
         # Divided before they are added: a refused point has the largest number there is.
         means = (values / times).reshape(times, -1).sum(axis=0)
-        taken, least = _pruned(query, means, problem, share, sd / math.sqrt(times))
+        taken, least = best_pruned(query, means, problem, share, sd / math.sqrt(times))
         x, f, h = taken
         last = Measured(x, f, math.nan, math.nan)
-        findings = changed(findings, **_noted(findings, known, x, f, f + h, len(values)))
+        findings = changed(findings, **with_point(findings, known, x, f, f + h, len(values)))
         if least.f + least.h < findings.answer_total:
             findings = changed(findings, answer=least.x, answer_f=least.f, answer_total=least.f + least.h)
         risen = f + h > findings.least + SLACK * h + DOUBT * sd
@@ -363,7 +303,7 @@ class Surveyed:
                 x, halve = problem.box.project(findings.stretch.mean), True
                 x.flags.writeable = False
             findings = changed(findings, stretch=findings.stretch.next(longer=settled))
-        slow = findings.since - findings.least <= SLOW * _unit(findings, h)
+        slow = findings.since - findings.least <= SLOW * unit(findings, h)
         descent = self.descent.moved(findings.descent, t, x, f=f, halve=halve)
         findings = changed(findings, descent=descent, asked=0, since=findings.least, stage=DESCEND)
         if self.refined and slow and not findings.rest and not known.central:
@@ -400,7 +340,7 @@ class Surveyed:
         slopes, bends = sloped(findings.refinement, values, query)
         refinement = aimed(findings.refinement, x, f, slopes, bends, state.problem, self.scale)
         known = self.descent.learned(findings.descent)
-        noted = _noted(findings, known, x, f, refinement.total, len(values))
+        noted = with_point(findings, known, x, f, refinement.total, len(values))
         noted |= self._better(findings, query, values, state.problem)
         measured = Slopes(refinement.chosen[: refinement.count], slopes)
         descent = self.descent.moved(findings.descent, t, x, f=f, slopes=measured)
@@ -411,7 +351,7 @@ class Surveyed:
         findings: Findings = state.memory
         x, problem, r, t = state.x, state.problem, findings.refinement, state.t + 1
         known = self.descent.learned(findings.descent)
-        totals = [f + problem.penalty(row) for f, row in zip(values.tolist(), _rows(query, len(values)), strict=True)]
+        totals = [f + problem.penalty(row) for f, row in zip(values.tolist(), rows_of(query, len(values)), strict=True)]
         doubt = DOUBT * known.sd if known.central else 0.0
         # The first of those that noise does not tell from the best: the full step, if possible.
         j = int(np.argmax(np.array(totals) <= min(totals) + doubt))
@@ -419,14 +359,14 @@ class Surveyed:
         if gain > -doubt:
             x, f = query.points(j, j + 1)[0], float(values[j])
             x.flags.writeable = False
-            findings = changed(findings, **_noted(findings, known, x, f, totals[j], len(values)))
-            enough = max(findings.worth * rows * _unit(findings, problem.penalty(x)), DOUBT * known.sd)
+            findings = changed(findings, **with_point(findings, known, x, f, totals[j], len(values)))
+            enough = max(findings.worth * rows * unit(findings, problem.penalty(x)), DOUBT * known.sd)
             stage = SLOPES if gain >= enough or (r.rounds < ROUNDS and findings.worth == WORTH) else DESCEND
         elif findings.worth < WORTH and (shorter := r.shorter(self.scale)) is not None:
             r, stage = shorter, LINE
         else:
             r, stage = changed(r, pairs=0, rounds=0), SLOPES if r.pairs > RESETS else DESCEND
-        again = findings.sparse and findings.since - findings.least > AGAIN * _unit(findings, problem.penalty(x))
+        again = findings.sparse and findings.since - findings.least > AGAIN * unit(findings, problem.penalty(x))
         if stage == DESCEND:
             failed = 0 if r.rounds > ROUNDS else min(findings.failed + 1, 4)
             findings = changed(findings, asked=0, since=findings.least, rest=2**failed - 1, failed=failed)
@@ -446,50 +386,6 @@ def _pays(x: Array, problem: Problem) -> bool:
     return bool(np.count_nonzero(x != problem.box.project(np.zeros_like(x))) <= FEW * problem.width)
 
 
-def _unit(findings: Findings, h: float) -> float:
-    """What decreases of F are compared with: the penalty h or, without one, the decrease so far."""
-    return h or findings.first - findings.least
-
-
 def _times(known: Learned) -> int:
     """How often a survey asks each of its points."""
     return ASKED if known.central else 1
-
-
-class Point(NamedTuple):
-    """x, f(x) and h(x)."""
-
-    x: Array
-    f: float
-    h: float
-
-
-def _pruned(query: Query, values: Values, problem: Problem, share: float, sd: float) -> tuple[Point, Point]:
-    """The best row whose pruning pays by more than the noise, row 0 being x as it was; and the row with the least F."""
-    f0, h0 = float(values[0]), problem.penalty(query.segments[0].base)
-    taken = least = Point(query.segments[0].base, f0, h0)
-    enough = f0 + h0 - DOUBT * sd
-    for f, row in zip(values.tolist(), _rows(query, len(values)), strict=True):
-        h = problem.penalty(row)
-        if f + h < least.f + least.h or f + h < enough:
-            x = row.copy()  # a view would keep the whole block alive
-            x.flags.writeable = False
-            point = Point(x, f, h)
-            least = point if f + h < least.f + least.h else least
-            if f - f0 <= share * (h0 - h) and f + h < enough:
-                taken, enough = point, f + h
-    return taken, least
-
-
-def _rows(query: Query, count: int) -> Iterator[Array]:
-    """Its first `count` points one after the other, made a block at a time."""
-    for start, stop in query.blocks():
-        if start < count:
-            yield from query.points(start, min(stop, count))
-
-
-def _noted(findings: Findings, known: Learned, x: Array, f: float, total: float, rows: int) -> dict[str, Any]:
-    """The fields that one more measured point changes."""
-    clearly = total < findings.least - DOUBT / 2 * known.sd
-    waited = 0 if clearly else findings.waited + rows
-    return {"best": x, "f": f, "least": total, "waited": waited} if total < findings.least else {"waited": waited}

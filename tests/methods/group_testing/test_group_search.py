@@ -11,18 +11,8 @@ from hypothesis import strategies as st
 
 import zomirror as zm
 from zomirror.errors import ArgumentError
-from zomirror.methods.group_testing import (
-    OVER,
-    SAMPLE,
-    Probes,
-    Search,
-    _shifted,
-    _without,
-    asked,
-    begun,
-    shortest,
-    told,
-)
+from zomirror.methods.group_testing import OVER, SAMPLE, Probes, Search, asked, begun, shortest, told
+from zomirror.methods.group_testing.open_sets import _shifted, _without
 from zomirror.methods.query import Query, Segment
 from zomirror.numerics.random import key_of
 

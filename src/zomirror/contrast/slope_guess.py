@@ -25,7 +25,7 @@ STEP = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prior:
+class SlopeGuess:
     """Guessed slopes of all scores at any input."""
 
     array: NDArray[np.float64] | None = None
@@ -78,16 +78,16 @@ class Prior:
         return np.where(np.isfinite(slopes), slopes, 0.0)
 
 
-def as_prior(given: Any) -> Prior | None:
+def as_prior(given: Any) -> SlopeGuess | None:
     """What the user gave: an array, a function of an input, or a model."""
-    if given is None or isinstance(given, Prior):
+    if given is None or isinstance(given, SlopeGuess):
         return given
     if is_model(given):
-        return Prior(surrogate=as_classifier(given))
+        return SlopeGuess(surrogate=as_classifier(given))
     if callable(given):
-        return Prior(function=given)
+        return SlopeGuess(function=given)
     try:
-        return Prior(array=real_array("prior", given).astype(np.float64))
+        return SlopeGuess(array=real_array("prior", given).astype(np.float64))
     except ArgumentTypeError:
         raise ArgumentTypeError(
             f"expected prior to be slopes (classes, *shape), a function of an input or a model, got {shown(given)}"

@@ -34,13 +34,13 @@ SURE, MOST = 3.0, 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prior:
+class GradientGuess:
     """v(x), checked: a vector, or a function of x."""
 
     guess: Callable[[Array], Any] | Array = field(repr=False)
 
     @classmethod
-    def of(cls, guess: object, x0: Array) -> Prior:
+    def of(cls, guess: object, x0: Array) -> GradientGuess:
         """The caller's guess; ArgumentError if it does not give d finite numbers at x0."""
         if callable(guess):
             prior = cls(guess)

@@ -11,7 +11,7 @@ import pytest
 import zomirror as zm
 from zomirror.errors import ArgumentError, ArgumentTypeError, RunError
 from zomirror.methods.coordinate_groups import Groups
-from zomirror.methods.prior import Evidence, Guided, Prior
+from zomirror.methods.gradient_guess import Evidence, GradientGuess, Guided
 
 D = 300
 C = np.random.default_rng(1).normal(size=D)
@@ -120,4 +120,6 @@ def test_fixed_coordinates_and_float32() -> None:
 
 
 def test_the_checksum_of_a_vector_names_it() -> None:
-    assert Prior.of(C, np.zeros(D)).name == Prior.of(C.copy(), np.zeros(D)).name != Prior.of(-C, np.zeros(D)).name
+    name = GradientGuess.of(C, np.zeros(D)).name
+    assert GradientGuess.of(C.copy(), np.zeros(D)).name == name
+    assert GradientGuess.of(-C, np.zeros(D)).name != name

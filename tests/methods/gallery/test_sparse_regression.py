@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import zomirror as zm
-from zomirror.methods.gallery.regression import cosamp, lasso
+from zomirror.methods.gallery.sparse_regression import cosamp, lasso
 
 RNG = np.random.default_rng(2)
 D, M = 200, 60
