@@ -119,7 +119,7 @@ def growth() -> Row:
 
 
 def attacks() -> Row:
-    lines = [line for line in read("attack")["table"] if line["model"] == "lenet" and line["success"]]
+    lines = [line for line in read("attack")["table"] if line["model"] == "lenet" and line.get("success")]
     ours = lines[0]
     others = [line for line in lines if not line["attack"].startswith("zomirror")]
     nearest = min(others, key=lambda line: line["l1"])
