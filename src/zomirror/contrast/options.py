@@ -17,8 +17,8 @@ from zomirror.contrast.plausible import as_plausible
 from zomirror.contrast.slope_guess import as_prior
 from zomirror.engine.durable import stable_repr
 from zomirror.errors import ArgumentError, ArgumentTypeError
-from zomirror.features.protocol import Features
-from zomirror.features.table import Table
+from zomirror.features.place import Features
+from zomirror.features.tabular.table import Table
 from zomirror.features.vector import KINDS, Vector, as_names
 from zomirror.methods.descent import Method
 from zomirror.problem import ElasticNet
