@@ -24,7 +24,7 @@ from benchmarks.kit.efficientnet import MEAN, NAMES, STD, Array, network, photog
 from matplotlib.figure import Figure
 
 import zomirror as zm
-from zomirror.drawing.parts import counted_of, overlay
+from zomirror.drawing.marked_parts import counted_of, overlay
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "images" / "imagenet.png"

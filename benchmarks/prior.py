@@ -5,7 +5,7 @@ data from another seed for three epochs. Counted are the queries until F is with
 (m = 200, T = 200), as in queries.py, whose digits are others: here the first of each class from position 5,000 on. A
 vector of random numbers is the wrong guess.
 
-    python benchmarks/prior.py --images 8     writes results/prior.json
+    python benchmarks/prior.py --images 3     writes results/prior.json
     python benchmarks/prior.py --quick        two images, prints only
 """
 
@@ -74,7 +74,7 @@ def within(history: Any, target: float) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=int, default=8)
+    parser.add_argument("--images", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="two images, writes nothing")
     given = parser.parse_args()
     network, model, test = surrogate(), zm.as_classifier(models.path("lenet")), datasets.mnist("test")

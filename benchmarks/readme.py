@@ -75,11 +75,14 @@ def rounded() -> Row:
     valid, kept = (sum(one[name] for one in mine) for name in ("valid", "rounded"))
     papers = [line["kappa=0"] for line in lines]
     lost = 1 - sum(one["rounded"] for one in papers) / sum(one["valid"] for one in papers)
-    more = [line["median_more"] for line in lines]
-    what = "answers about digits and CIFAR-10 (PN, PP, attacks) that stay valid when rounded to 8 bits"
+    more = [line["median_more"] for line in lines if line["model"] == "lenet"]
+    kinds = {name: [line["kind"] for line in lines if line["model"] == name] for name in ("lenet", "resnet20")}
+    digits_, photos = (", ".join(kinds[name]) for name in ("lenet", "resnet20"))
+    what = f"answers about digits ({digits_}) and CIFAR-10 images ({photos}) that stay valid when rounded to 8 bits"
     measured = (
         f"{kept} of {valid} (with `kappa=0` {lost:.0%} are lost); under noise of 0.001 at least "
-        f"{min(one['noisy'] for one in mine):.1%}; median l1 {min(more):+.1%} to {max(more):+.1%}"
+        f"{min(one['noisy'] for one in mine):.1%}; median l1 of digits {min(more):+.1%} "
+        f"to {max(more):+.1%}"
     )
     return what, measured, "margins.py"
 
@@ -116,7 +119,7 @@ def growth() -> Row:
 
 
 def attacks() -> Row:
-    lines = [line for line in read("attack")["table"] if line["model"] == "lenet" and line["success"]]
+    lines = [line for line in read("attack")["table"] if line["model"] == "lenet" and line.get("success")]
     ours = lines[0]
     others = [line for line in lines if not line["attack"].startswith("zomirror")]
     nearest = min(others, key=lambda line: line["l1"])
@@ -281,7 +284,11 @@ def beside_others(text: str) -> str:
             f"{line['pixels']:.0f} | {line['queries']:,.0f} |"
         )
         text = re.sub(rf"^{re.escape(start)}.*$", now, text, flags=re.MULTILINE)
-    return put(text, "variations", variation_table) if BEGIN.format("variations") in text else text
+    return (
+        put(text, "variations", variation_table)
+        if "varied" in read("explain") and BEGIN.format("variations") in text
+        else text
+    )
 
 
 if __name__ == "__main__":

@@ -152,6 +152,8 @@ def peers(net: Net, numbers: list[int]) -> None:
             line[name] = {"rows": rows, "seconds": round(time.process_time() - started, 2)}
             line[name] |= {"percent": None} if mask is None else judged(net, photo, mask)
             masks += [] if mask is None else [mask]
+        few = max(100, line["SEDC"]["rows"])  # explain() refuses fewer than 100
+        line["zomirror, rows of SEDC or 100"], _ = explained(net, photo, "PP", baseline="grey", budget=few)
         line["zomirror"], mask = explained(net, photo, "PP", baseline="grey")
         keep("grey", str(i), line)
         draw(photo, [mask, *masks], f"{i:02d}-grey")

@@ -210,14 +210,14 @@ def compared(name: str, d: int, instances: int, known: dict[str, Any] | None, *,
 
 
 def draw(document: dict[str, Any], path: Path) -> None:
-    """Left, f of each instance; right, the dense functions beside the best peer."""
+    """Left, f of each instance; right, the dense functions beside the peers."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     told = document["cases"]
     for k, row in enumerate(told):
-        ends = np.maximum(row["ends"], 1e-18)
+        ends = np.maximum(row.get("ends", [row["median"], row["largest"]]), 1e-18)
         left.scatter(ends, np.full(len(ends), k), s=14, color="#0072B2", alpha=0.7, linewidths=0)
         left.plot([row["limit"]] * 2, [k - 0.35, k + 0.35], color="#D55E00", linewidth=2)
     left.set_yticks(range(len(told)), [f"{row['case']}: {row['queries']:,} queries" for row in told], fontsize=7)
@@ -225,12 +225,16 @@ def draw(document: dict[str, Any], path: Path) -> None:
     left.invert_yaxis()
     rows = document.get("dense", [])
     for k, row in enumerate(rows):
-        right.scatter(np.maximum(row["ends"], 1e-18), [k] * len(row["ends"]), s=14, color="#0072B2", linewidths=0)
-        for peer, found in row["peers"].items():
-            if "least" in found:
-                right.annotate(peer, (max(found["least"], 1e-18), k), fontsize=6, color="#D55E00", va="center")
+        ends = np.maximum(row.get("ends", [row["median"]]), 1e-18)
+        right.scatter(ends, [k] * len(ends), s=14, color="#0072B2", linewidths=0)
+    for peer, marker in zip(PEERS, "sv^Px", strict=True):
+        met = [(row["peers"][peer]["least"], k) for k, row in enumerate(rows) if "least" in row["peers"].get(peer, {})]
+        if met:
+            least, places = zip(*met, strict=True)
+            right.plot(np.maximum(least, 1e-18), places, marker, label=peer, markersize=5, alpha=0.7)
+    right.legend(fontsize=7, loc="center left")
     right.set_yticks(range(len(rows)), [f"{row['function']}, d = {row['d']:,}" for row in rows], fontsize=7)
-    right.set(xscale="log", xlabel="f after 100 d queries; words: the peers")
+    right.set(xscale="log", xlabel="f after 100 d queries (filled circles: zomirror)")
     right.invert_yaxis()
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)

@@ -209,8 +209,9 @@ def throughput(found: dict[str, Any]) -> Iterator[str]:
 def explanations(found: dict[str, Any]) -> Iterator[str]:
     """What an explanation costs beside its model, in lockstep, and with fewer queries."""
     data = found.get("explain", {})
-    if "cost" in data:
+    if "cost" in data or "curve" in data:
         yield "## Explanations\n"
+    if "cost" in data:
         yield (
             "Processor time of one explanation at the default budget, on one thread, inside the model and outside it "
             "(`explain.py --cost`; the same batches are given to the model again to time it):\n"
@@ -230,6 +231,7 @@ def explanations(found: dict[str, Any]) -> Iterator[str]:
             for line in data["cost"]["table"]
         ]
         yield table(head, rows) + "\n"
+    if data.get("cost", {}).get("lockstep"):
         yield "One of many digits, by the number of searches at a time (`explain_many(lockstep=...)`, 8 by default):\n"
         head = ["kind", "searches at a time", "ms each"]
         rows = [
@@ -238,6 +240,8 @@ def explanations(found: dict[str, Any]) -> Iterator[str]:
         ]
         yield table(head, rows) + "\n"
     for name, part in data.get("curve", {}).items():
+        if name not in ("digits", "photographs"):
+            continue
         yield (
             f"F of {part['now'][0]['inputs']} {name} that were used for nothing else, kappa = 0 "
             f"(`explain.py --curve {name}`), and of the descents that were the search before:\n"
@@ -267,6 +271,9 @@ def others(found: dict[str, Any]) -> Iterator[str]:
     about = {
         "queries": "queries of the recommended method to match ZO-AdaExpMD",
         "synthetic": "F after 20,000 queries, against ten other optimisers",
+        "sparse": "sparse, noisy and dense functions: how far within how many queries",
+        "gallery": "all published methods of `zm.methods` side by side",
+        "prior": "queries that a guess of the gradient saves",
         "scaling": "how queries grow with the dimension",
         "explain": "explanations with default settings: validity, sparsity, queries",
         "tables": "rows of tables, against NICE, DiCE and growing spheres",
@@ -275,6 +282,7 @@ def others(found: dict[str, Any]) -> Iterator[str]:
         "cox": "Cox regression from function values, against Coxnet",
         "durable": "the cost of durability",
         "long_run": "memory, inspection and resumption after 3,000,000 queries",
+        "unsteady": "models that answer differently to the same input: how often their answers hold",
         "chaos": "runs killed at random moments",
     }
     yield table(

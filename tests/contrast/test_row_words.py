@@ -10,8 +10,8 @@ import pytest
 
 from zomirror.contrast.explanation import Explanation
 from zomirror.contrast.row_words import row_part, row_sentence
-from zomirror.contrast.words import answer, sentence
-from zomirror.features.protocol import Change
+from zomirror.contrast.sentence import answer, sentence
+from zomirror.features.place import Change
 from zomirror.result import History, Status
 
 NONE, COUNTS = np.empty(0), np.empty(0, np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import zomirror as zm
-from zomirror.contrast.search.part_sets import components
+from zomirror.contrast.search.presence_search.part_sets import components
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.features.regions import grid
 

@@ -25,7 +25,8 @@ import numpy as np
 import zomirror as zm
 
 for module in pkgutil.walk_packages(zm.__path__, "zomirror."):
-    if ".training" not in module.name and not module.name.endswith(("__main__", "_kernels")):
+    other = ("__main__", "_kernels", "kserve_explainer")  # a command, the compiled loops, an extra
+    if ".training" not in module.name and not module.name.endswith(other):
         importlib.import_module(module.name)
 
 def scores(batch):

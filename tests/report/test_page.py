@@ -19,7 +19,7 @@ from PIL import Image
 import zomirror as zm
 from zomirror import report
 from zomirror.contrast import Explanation
-from zomirror.contrast.words import answer, place
+from zomirror.contrast.sentence import answer, place
 from zomirror.report.chart import bars, convergence
 from zomirror.result import History, Status
 

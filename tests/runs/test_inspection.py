@@ -15,7 +15,7 @@ import pytest
 
 from tests.runs.test_directory import ARRAYS, SETTINGS, kill, names, open_run, spend
 from zomirror import runs
-from zomirror.cli.runs import write_command
+from zomirror.cli.commands.runs import write_command
 from zomirror.errors import ArgumentError, RunError
 from zomirror.runs import lock, npz
 from zomirror.runs.directory import RunDirectory

@@ -12,7 +12,7 @@ import typer
 import zomirror as zm
 from zomirror.cli import app
 from zomirror.cli.arguments import RegionsChoice, SpaceChoice
-from zomirror.cli.explain import KindChoice, LossChoice
+from zomirror.cli.commands.explain import KindChoice, LossChoice
 from zomirror.errors import ArgumentError, ArgumentTypeError
 from zomirror.schema.parameter import PARAMETERS, SPACES, of_space, parameter, parsed
 

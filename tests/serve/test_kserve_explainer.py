@@ -157,7 +157,7 @@ def same(document: dict[str, Any], one: zm.Explanation) -> None:
 
 
 def _first(one: zm.Explanation) -> str:
-    from zomirror.contrast.words import answer
+    from zomirror.contrast.sentence import answer
 
     words = answer([one])
     return f"{words[0].upper()}{words[1:]}"

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zomirror.cli import attack, bench, explain, minimize, report, reproduce, runs, serve, studio, train
+from zomirror.cli.commands import attack, bench, explain, minimize, report, reproduce, runs, serve, studio, train
 from zomirror.cli.show import warn
 from zomirror.errors import ArgumentError, ArgumentTypeError, ZomirrorError
 from zomirror.version import __version__

@@ -23,9 +23,9 @@ from zomirror.cli.arguments import (
     shape_of,
     workers_of,
 )
+from zomirror.cli.commands.runs import stoppable, write_command
 from zomirror.cli.inputs import Input, TableOptions, model_and_inputs, read_inputs
 from zomirror.cli.model import LoadedModel, load_model
-from zomirror.cli.runs import stoppable, write_command
 from zomirror.cli.saved import Saved, run_name
 from zomirror.cli.show import say, say_json, warn
 from zomirror.errors import ArgumentError, OracleError

@@ -22,8 +22,8 @@ from zomirror.engine.durable import PathLike, stored_seed
 from zomirror.engine.retry import Retry, attempts_of
 from zomirror.errors import ArgumentError, ArgumentTypeError, OracleError, RunError
 from zomirror.features.default import default_features
-from zomirror.features.frames import is_frame, rows_of
-from zomirror.features.protocol import Features, Place
+from zomirror.features.place import Features, Place
+from zomirror.features.tabular.frames import is_frame, rows_of
 from zomirror.features.vector import VectorPlace
 from zomirror.methods.descent import Method
 from zomirror.parallel import Workers

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zomirror.features.protocol import Change, Place
+from zomirror.features.place import Change, Place
 from zomirror.numerics.arrays import Array, Values, row_sums
 from zomirror.problem import ElasticNet
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from zomirror.contrast.explanation_json import dumps, loads
 from zomirror.errors import ArgumentError
-from zomirror.features.frames import row_values
 from zomirror.features.image_axes import image_axes
-from zomirror.features.protocol import Change
+from zomirror.features.place import Change
+from zomirror.features.tabular.frames import row_values
 from zomirror.features.vector import as_names
 from zomirror.numerics.arrays import Array
 from zomirror.result import History, Status
@@ -142,7 +142,7 @@ class Explanation:
 
     def words(self) -> str:
         """The answer in a sentence."""
-        from zomirror.contrast.words import sentence
+        from zomirror.contrast.sentence import sentence
 
         return sentence(self)
 
@@ -153,7 +153,7 @@ class Explanation:
         return plot(self, **({"title": self.words()} if self.is_attack else {}) | options)
 
     def _repr_html_(self) -> str:
-        from zomirror.drawing.parts import is_text, marked_html
+        from zomirror.drawing.marked_parts import is_text, marked_html
 
         marked = f"<p style='white-space:pre-wrap'>{marked_html(self)}</p>" if is_text(self) else ""
         return as_html(self.plot(), self.words()) + marked

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.errors import DataError
-from zomirror.features.frames import row_values
-from zomirror.features.protocol import Change
+from zomirror.features.place import Change
+from zomirror.features.tabular.frames import row_values
 from zomirror.result import History, Status
 
 if TYPE_CHECKING:

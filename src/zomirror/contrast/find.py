@@ -18,7 +18,9 @@ from zomirror.contrast.candidate import Glimpse
 from zomirror.contrast.explanation import Explanation
 from zomirror.contrast.options import Options
 from zomirror.contrast.progress import Callback, Progress
-from zomirror.contrast.search import attack_search, column_search, explain_search, part_search
+from zomirror.contrast.search import attack_search, explain_search
+from zomirror.contrast.search.presence_search import part_search
+from zomirror.contrast.search.table_search import column_search
 from zomirror.engine.black_box import BlackBox
 from zomirror.engine.driver import drive, drive_many
 from zomirror.engine.durable import TRAJECTORY, durably
@@ -35,8 +37,8 @@ from zomirror.errors import (
     WorkerError,
     ZomirrorError,
 )
-from zomirror.features.protocol import Place
-from zomirror.features.table_place import TablePlace
+from zomirror.features.place import Place
+from zomirror.features.tabular.table_place import TablePlace
 from zomirror.features.vector import VectorPlace
 from zomirror.methods.group_memory import GroupMemory
 from zomirror.numerics.random import fingerprint

@@ -14,11 +14,11 @@ import numpy as np
 from zomirror.checks import choice, integer, nonnegative, positive_integer, reading, shown
 from zomirror.contrast.loss import LOSSES
 from zomirror.contrast.plausible import as_plausible
-from zomirror.contrast.prior import as_prior
+from zomirror.contrast.slope_guess import as_prior
 from zomirror.engine.durable import stable_repr
 from zomirror.errors import ArgumentError, ArgumentTypeError
-from zomirror.features.protocol import Features
-from zomirror.features.table import Table
+from zomirror.features.place import Features
+from zomirror.features.tabular.table import Table
 from zomirror.features.vector import KINDS, Vector, as_names
 from zomirror.methods.descent import Method
 from zomirror.problem import ElasticNet
@@ -80,7 +80,7 @@ class Options:
     """True, rows or a function; afterwards a NearRows, a BatchCost or None."""
     plausibility: float = 1.0
     prior: Any = None
-    """Slopes, a function or a model; afterwards a Prior or None."""
+    """Slopes, a function or a model; afterwards a SlopeGuess or None."""
     features: Features = field(default_factory=Vector)
     class_names: Any = None
 

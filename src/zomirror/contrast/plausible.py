@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from zomirror.engine.durable import stable_repr
 from zomirror.errors import ArgumentError, ArgumentTypeError
-from zomirror.features.table import Table
+from zomirror.features.tabular.table import Table
 
 MOST_ROWS = 5_000
 """More rows than this are thinned out evenly."""

@@ -14,7 +14,7 @@ from zomirror.contrast.candidate import Candidate, Glimpse, Goal
 from zomirror.contrast.loss import change_margin, keep_margin
 from zomirror.contrast.options import Options
 from zomirror.errors import OracleError
-from zomirror.features.protocol import Place
+from zomirror.features.place import Place
 from zomirror.numerics.arrays import Array
 from zomirror.result import History, HistoryLog, Status
 

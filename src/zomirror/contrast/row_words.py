@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zomirror.contrast.explanation import Explanation
-from zomirror.features.value_words import shown, shown_both
+from zomirror.features.tabular.value_words import shown, shown_both
 
 MOST = 6
 """The columns that are named; the others are counted."""

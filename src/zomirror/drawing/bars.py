@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from zomirror.drawing.colour import ADDED, BEFORE, EXPLAINED, PRESENT, REMOVED, hue_of
 from zomirror.drawing.sheet import Sheet, text, width_of
 from zomirror.drawing.subject import Drawable, feature_name, largest_features, shown_classes
-from zomirror.features.value_words import shown_both
+from zomirror.features.tabular.value_words import shown_both
 
 FEWEST = 5
 """A chart is as high as one of at least 5 bars, so that no bar is drawn too thick."""

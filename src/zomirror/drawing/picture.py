@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.drawing.colour import PALE, ramp_of
-from zomirror.drawing.parts import in_parts, is_series, overlay, pixels_of
+from zomirror.drawing.marked_parts import in_parts, is_series, overlay, pixels_of
 from zomirror.drawing.subject import Drawable
 from zomirror.features.image_axes import shown_axes
 

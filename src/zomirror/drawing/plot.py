@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from zomirror.checks import positive_integer
 from zomirror.drawing.bars import draw_features, draw_scores, features_height, number, scores_height
 from zomirror.drawing.colour import EXPLAINED, hue_of, ramp_of
-from zomirror.drawing.parts import (
+from zomirror.drawing.marked_parts import (
     counted_of,
     draw_series,
     draw_text,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from zomirror.checks import as_array, some
 from zomirror.errors import ArgumentError, OracleError
-from zomirror.methods.query import Query, Rows
+from zomirror.methods.query import GivenPoints, Query
 from zomirror.numerics.arrays import Array, Values, finite
 
 ALIGNMENT = 64
@@ -53,7 +53,7 @@ class PointBuffer:
         self._readable = memoryview(b"")
         self._lent: weakref.ref[Array] | None = None
 
-    def view(self, query: Query | Rows, start: int, stop: int) -> Array:
+    def view(self, query: Query | GivenPoints, start: int, stop: int) -> Array:
         """The points start .. stop-1, read-only, because the buffer is ours."""
         shape, dtype = (stop - start, query.d), query.dtype
         held = self._lent is not None and self._lent() is not None

@@ -11,7 +11,7 @@ from zomirror.engine.interrupt import in_flight
 from zomirror.engine.ledger import Answer
 from zomirror.engine.request import Job
 from zomirror.engine.retry import Again, accounted, ask_block
-from zomirror.methods.query import MAX_BLOCK_BYTES, Query, Rows
+from zomirror.methods.query import MAX_BLOCK_BYTES, GivenPoints, Query
 
 
 def answer(jobs: list[Job[Any]], box: BlackBox) -> None:
@@ -29,11 +29,11 @@ def answer(jobs: list[Job[Any]], box: BlackBox) -> None:
         ask_alone(job, box)
 
 
-def _is_joinable(query: Query | Rows) -> bool:
+def _is_joinable(query: Query | GivenPoints) -> bool:
     return not query.stochastic and len(query.blocks()) == 1
 
 
-def _bytes(query: Query | Rows) -> int:
+def _bytes(query: Query | GivenPoints) -> int:
     return len(query) * query.d * query.dtype.itemsize
 
 

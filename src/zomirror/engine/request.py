@@ -10,7 +10,7 @@ from zomirror.engine.black_box import PointBuffer
 from zomirror.engine.interrupt import Interrupted, computing
 from zomirror.engine.ledger import Answer, Ledger, MemoryLedger
 from zomirror.errors import ArgumentError
-from zomirror.methods.query import Query, Rows
+from zomirror.methods.query import GivenPoints, Query
 from zomirror.numerics.arrays import Array
 
 __all__ = ["Interrupted", "Job", "Request", "Search"]
@@ -22,7 +22,7 @@ T = TypeVar("T")
 class Request:
     """Points to be asked, and what is kept of the answer."""
 
-    query: Query | Rows
+    query: Query | GivenPoints
     keep: Callable[[Any, int], Answer]
     """From the answer and the number of its rows to the numbers that the search needs; OracleError if it is wrong."""
     inputs: Callable[[Array], Any] | None = None

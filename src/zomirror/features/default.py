@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zomirror.features.image_model import axes_of, is_pillow
-from zomirror.features.protocol import Features
+from zomirror.features.place import Features
 from zomirror.features.regions import Regions
 from zomirror.features.vector import Vector
 from zomirror.features.words import Words

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zomirror.errors import ArgumentError, ArgumentTypeError
-from zomirror.features.protocol import Change
+from zomirror.features.place import Change
 from zomirror.numerics.arrays import Array, Indices
 from zomirror.problem import Box
 

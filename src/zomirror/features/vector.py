@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from zomirror.checks import as_array, choice, float_dtype, items, nonnegative, reading, real_array, shown, some
 from zomirror.classifiers import Classifier, as_classifier
 from zomirror.errors import ArgumentError, ArgumentTypeError
-from zomirror.features.protocol import Change
+from zomirror.features.place import Change
 from zomirror.numerics.arrays import Array, Indices
 from zomirror.problem import Box
 

@@ -297,7 +297,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class GivenPoints:
     """Points that are given row by row, in place of a Query that makes them."""
 
     rows: Array

@@ -10,12 +10,12 @@ from typing import Any
 
 import zomirror
 from zomirror.contrast import Explanation
-from zomirror.contrast.words import answer
-from zomirror.drawing.parts import is_text, marked
+from zomirror.contrast.sentence import answer
+from zomirror.drawing.marked_parts import is_text, marked
 from zomirror.drawing.picture import picture_in
 from zomirror.drawing.subject import feature_name, largest_features, shown_classes
 from zomirror.errors import ArgumentError, ArgumentTypeError
-from zomirror.features.value_words import shown_both
+from zomirror.features.tabular.value_words import shown_both
 from zomirror.report.chart import Bar, Convergence, bars, convergence
 from zomirror.report.html import html_page
 from zomirror.report.panels import Panels, panels

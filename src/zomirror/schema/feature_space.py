@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from zomirror.errors import ArgumentError
 from zomirror.features import Regions, Table, Vector, Windows, Words
 from zomirror.features.image_axes import image_axes
-from zomirror.features.protocol import Features
+from zomirror.features.place import Features
 from zomirror.features.regions import CELLS, SUPERPIXELS, grid, superpixels
 from zomirror.schema.parameter import PIXELS, REGIONS, SPACES, TABLE, VECTOR, WINDOWS, WORDS
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from zomirror.classifiers.http.payload import PlainJson, dump
 from zomirror.classifiers.http.server_model import Http
 from zomirror.classifiers.http.transport import Endpoint
-from zomirror.features.frames import rows_of
+from zomirror.features.tabular.frames import rows_of
 
 BATCH_ROWS = 256
 """Rows of one request."""

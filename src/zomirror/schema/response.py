@@ -8,8 +8,8 @@ import numpy as np
 
 from zomirror.contrast import Explanation
 from zomirror.contrast.explanation_json import plain
-from zomirror.contrast.words import answer
-from zomirror.features.frames import row_values
+from zomirror.contrast.sentence import answer
+from zomirror.features.tabular.frames import row_values
 
 _SAME = (
     *("kind", "valid", "label", "contrast_label", "nnz", "l1_norm", "l2_norm", "objective", "margin"),

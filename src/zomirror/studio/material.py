@@ -17,8 +17,8 @@ from zomirror.contrast.candidate import Glimpse
 from zomirror.drawing.picture import as_uri
 from zomirror.errors import ArgumentError
 from zomirror.features import Table
-from zomirror.features.frames import row_values
 from zomirror.features.image_axes import image_axes
+from zomirror.features.tabular.frames import row_values
 from zomirror.schema.explainer import Explainer
 from zomirror.schema.feature_space import like
 from zomirror.schema.picture_file import read_picture

@@ -13,10 +13,10 @@ import numpy as np
 
 from zomirror.contrast import Explanation
 from zomirror.contrast.candidate import Glimpse
-from zomirror.drawing.parts import is_text, marked
+from zomirror.drawing.marked_parts import is_text, marked
 from zomirror.drawing.picture import picture_in
 from zomirror.errors import ArgumentError, OracleError, ZomirrorError
-from zomirror.features.value_words import shown_both
+from zomirror.features.tabular.value_words import shown_both
 from zomirror.report.page import render
 from zomirror.report.panels import panels
 from zomirror.schema.explainer import Explainer

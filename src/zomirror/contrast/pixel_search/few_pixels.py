@@ -19,7 +19,7 @@ from zomirror.contrast.pixel_search.exchange import brought, exchanged, jumped
 from zomirror.contrast.pixel_search.label_search import LabelSearch
 from zomirror.contrast.pixel_search.pixel import Pixels
 from zomirror.contrast.progress import Progress
-from zomirror.contrast.search.boundary_search import CELLS, LARGEST, BoundarySearch
+from zomirror.contrast.search.boundary.boundary_search import CELLS, LARGEST, BoundarySearch
 from zomirror.contrast.search.coarse_to_fine import Grid, is_picture
 from zomirror.contrast.search.evaluate import ask_margins, ask_scores, driven
 from zomirror.contrast.search.finishing import pull_of

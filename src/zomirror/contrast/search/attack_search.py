@@ -19,7 +19,7 @@ import numpy as np
 from zomirror.contrast.candidate import Candidate
 from zomirror.contrast.pixel_search.few_pixels import PixelSearch, first_look
 from zomirror.contrast.progress import Found, Progress
-from zomirror.contrast.search.boundary_search import LARGEST, BoundarySearch
+from zomirror.contrast.search.boundary.boundary_search import LARGEST, BoundarySearch
 from zomirror.contrast.search.coarse_to_fine import is_picture, look
 from zomirror.contrast.search.evaluate import ask_margins, ask_scores, driven
 from zomirror.contrast.search.explain_search import conducted, descend

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from zomirror.contrast.progress import Progress
 from zomirror.engine.ledger import Answer
 from zomirror.engine.request import Request
-from zomirror.methods.query import Rows
+from zomirror.methods.query import GivenPoints
 from zomirror.numerics.arrays import Array
 
 Asking = Generator[Request, Answer, NDArray[np.float64]]
@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 def ask_scores(progress: Progress, points: Points) -> Asking:
     """All scores at the points."""
-    scores = yield Request(Rows(np.asarray(points)), progress.kept_scores, progress.place.inputs)
+    scores = yield Request(GivenPoints(np.asarray(points)), progress.kept_scores, progress.place.inputs)
     progress.used += len(points)
     return scores
 
 
 def ask_margins(progress: Progress, points: Points) -> Asking:
     """The margins at the points."""
-    margins = yield Request(Rows(np.asarray(points)), progress.kept_margins, progress.place.inputs)
+    margins = yield Request(GivenPoints(np.asarray(points)), progress.kept_margins, progress.place.inputs)
     progress.used += len(points)
     return margins
 

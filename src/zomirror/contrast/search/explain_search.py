@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from zomirror.contrast.candidate import Candidate
 from zomirror.contrast.progress import CallbackStop, Found, Progress
-from zomirror.contrast.search.boundary_search import LARGEST, BoundarySearch, leads_of
+from zomirror.contrast.search.boundary.boundary_search import LARGEST, BoundarySearch, leads_of
 from zomirror.contrast.search.coarse_to_fine import is_picture
 from zomirror.contrast.search.evaluate import ask_scores, driven
 from zomirror.contrast.search.finishing import BEYOND, FINISH_SHARE, ended, pull_of, thinned

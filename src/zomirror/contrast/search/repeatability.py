@@ -18,8 +18,8 @@ from zomirror.contrast.progress import Progress
 from zomirror.contrast.search.evaluate import ask_scores
 from zomirror.engine.ledger import Answer
 from zomirror.engine.request import Request
-from zomirror.features.protocol import Place
-from zomirror.features.table_place import TablePlace
+from zomirror.features.place import Place
+from zomirror.features.tabular.table_place import TablePlace
 from zomirror.features.vector import VectorPlace
 from zomirror.numerics.arrays import Array
 from zomirror.numerics.random import Draws, key_of

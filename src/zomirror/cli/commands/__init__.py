@@ -1,0 +1,1 @@
+"""The commands of zomirror, one file each."""

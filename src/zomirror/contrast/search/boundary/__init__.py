@@ -1,0 +1,1 @@
+"""The search beyond the boundary, with slopes under a smooth prior."""

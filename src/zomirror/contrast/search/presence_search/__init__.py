@@ -1,0 +1,1 @@
+"""The search for a set of parts that are there or replaced."""

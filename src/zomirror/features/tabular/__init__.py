@@ -1,0 +1,1 @@
+"""Rows of tables: columns, their rules, and frames of every kind."""
