@@ -34,7 +34,7 @@ FIRST = PICTURE.with_name("photograph.png")
 
 def draw(rows: list[tuple[Array, list[zm.Explanation]]], path: Path) -> None:
     """Each photograph, the part that alone keeps its class, and the part that must be blurred to change it."""
-    figure = Figure(figsize=(8, 2.9 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(8, 2.9 * len(rows) + 0.1), layout="constrained")
     for line, (photo, found) in zip(figure.subplots(len(rows), 3, squeeze=False), rows, strict=True):
         seen = photo.transpose(1, 2, 0)
         titles = [f"input: {NAMES.get(found[0].label, found[0].label)}"]
