@@ -11,7 +11,7 @@ import yaml
 from zomirror.cli import app
 from zomirror.serve.guard import Guard
 
-MANIFEST = Path(__file__).resolve().parents[2] / "examples" / "kserve" / "explainer.yaml"
+MANIFEST = Path(__file__).resolve().parents[2] / "examples" / "kserve-manifest" / "explainer.yaml"
 ADDED = ["--model_name", "loans", "--predictor_host", "loans-predictor.default", "--http_port", "8080"]
 
 
