@@ -58,7 +58,7 @@ GIVEN = 5
 BASELINES = 12
 """Reference rows that are queried for a baseline of another class."""
 CHEAPER = 0.02
-"""With `plausible`, which leads to a row that may differ in all columns, a changed column costs a fiftieth of COLUMN."""
+"""With `plausible`, which leads to a row that may differ in all columns, a changed column costs 0.02 of COLUMN."""
 KAPPA = 0.01
 """kappa=None: the wanted class must win by 1 % of the margin of x0."""
 
