@@ -126,6 +126,10 @@ def test_an_injected_script_would_be_refused(session: chromium.Browser, page: Pa
 
 def test_the_chart_is_read_by_pointer_and_by_keys(browser: chromium.Browser) -> None:
     reading = "return document.querySelector('.reading').textContent"
+    hidden = "const svg = document.querySelector('.chart svg'); return svg.checkVisibility()"
+    assert not browser.run(hidden)  # folded away until somebody asks
+    browser.run("document.querySelector('.chart').closest('details').open = true")
+    assert browser.run(hidden)
     box = """const svg = document.querySelector('.chart svg'); svg.scrollIntoView({block: 'center'});
         const box = svg.getBoundingClientRect(); return [box.left + 0.98 * box.width, box.top + box.height / 2]"""
     browser.hover(*browser.run(box))
