@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -107,18 +108,31 @@ def test_wrong_parameters_end_the_search_with_a_sentence(parameters: Any, senten
     assert sentence in last["error"]
 
 
-def test_one_search_at_a_time_which_can_be_stopped(address: str, session: Session) -> None:
+def test_one_search_at_a_time_which_can_be_stopped() -> None:
+    stopped = threading.Event()
+    calls: list[int] = []
+
+    def waiting(texts: Any) -> Any:
+        """From its third call on it answers when the search has been asked to stop."""
+        calls.append(len(texts))
+        if len(calls) > 2:
+            stopped.wait(30)
+        return scores(texts)
+
     text = " ".join(f"word{i}" for i in range(300)) + " bad"
     given = {"input": {"text": text}, "parameters": {"budget": 10_000}}
-    _, found = call(address + "explain", given)
-    status, second = call(address + "explain", given)
-    assert (status, second["error"][:27]) == (400, "expected no search under wa")
-    assert call(f"{address}progress/{found['search'] + 1}")[0] == 404
-    assert call(address + "stop", {}) == (200, {})
-    last = watched(f"{address}progress/{found['search']}")[-1]
+    with studio(Session(Explainer(waiting, "words"), Material([("first", TEXT)]), "words")) as address:
+        _, found = call(address + "explain", given)
+        status, second = call(address + "explain", given)
+        assert (status, second["error"][:27]) == (400, "expected no search under wa")
+        assert call(f"{address}progress/{found['search'] + 1}")[0] == 404
+        assert call(address + "stop", {}) == (200, {})
+        stopped.set()
+        last = watched(f"{address}progress/{found['search']}")[-1]
     assert last["state"] == "done"
     [one] = last["answers"]
     assert one["status"] == ("CALLBACK" if one["valid"] else "NOT_FOUND")
+    assert one["nfev"] < 1_000
 
 
 def test_the_fifth_answer_replaces_the_first(session: Session) -> None:
