@@ -26,7 +26,7 @@ from zomirror.schema.picture_file import read_picture
 WAYS = ("sample", "row", "text", "picture")
 """How a request gives its input."""
 INK = 4096
-"""Grey pictures with at most so many pixels can be drawn by hand."""
+"""Grey pictures of at most this number of pixels can be drawn by hand."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
