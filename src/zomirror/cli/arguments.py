@@ -56,6 +56,52 @@ MaxSent = Annotated[
         rich_help_panel=RUNS,
     ),
 ]
+BatchRows = Annotated[
+    int | None, typer.Option(help="Largest number of inputs in one call of the model.", rich_help_panel=MODELS)
+]
+RemoteModel = Annotated[
+    str | None,
+    typer.Option(help="For a URL: the model's name in the Open Inference Protocol.", rich_help_panel=MODELS),
+]
+TokenEnv = Annotated[
+    str | None,
+    typer.Option(help="For a URL: the environment variable that holds the bearer token.", rich_help_panel=MODELS),
+]
+Shape = Annotated[
+    str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.", rich_help_panel=ARRAYS)
+]
+Mean = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBERS",
+        help="The model takes (input - mean) / std: one number, or one per channel.",
+        rich_help_panel=ARRAYS,
+    ),
+]
+Std = Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.", rich_help_panel=ARRAYS)]
+ClassNames = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.", rich_help_panel=MODELS)
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.", rich_help_panel=TABLES),
+]
+Fixed = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help=each("fixed"), rich_help_panel=TABLES),
+]
+Increasing = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help=each("increasing"), rich_help_panel=TABLES),
+]
+Decreasing = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help=each("decreasing"), rich_help_panel=TABLES),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help=each("categorical"), rich_help_panel=TABLES),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.", rich_help_panel=RUNS)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no live progress.", rich_help_panel=RUNS)]
 
@@ -122,52 +168,18 @@ class SearchOptions:
     label: Annotated[str | None, typer.Option(help=said("label"))] = None
     target: Annotated[str | None, typer.Option(help=said("target"))] = None
     seed: Seed = 0
-    batch_rows: Annotated[
-        int | None, typer.Option(help="Largest number of inputs in one call of the model.", rich_help_panel=MODELS)
-    ] = None
-    remote_model: Annotated[
-        str | None,
-        typer.Option(help="For a URL: the model's name in the Open Inference Protocol.", rich_help_panel=MODELS),
-    ] = None
-    token_env: Annotated[
-        str | None,
-        typer.Option(help="For a URL: the environment variable that holds the bearer token.", rich_help_panel=MODELS),
-    ] = None
-    shape: Annotated[
-        str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.", rich_help_panel=ARRAYS)
-    ] = None
-    mean: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="The model takes (input - mean) / std: one number, or one per channel.",
-            rich_help_panel=ARRAYS,
-        ),
-    ] = None
-    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.", rich_help_panel=ARRAYS)] = None
-    class_names: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.", rich_help_panel=MODELS)
-    ] = None
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.", rich_help_panel=TABLES),
-    ] = None
-    fixed: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help=each("fixed"), rich_help_panel=TABLES),
-    ] = None
-    increasing: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help=each("increasing"), rich_help_panel=TABLES),
-    ] = None
-    decreasing: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help=each("decreasing"), rich_help_panel=TABLES),
-    ] = None
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help=each("categorical"), rich_help_panel=TABLES),
-    ] = None
+    batch_rows: BatchRows = None
+    remote_model: RemoteModel = None
+    token_env: TokenEnv = None
+    shape: Shape = None
+    mean: Mean = None
+    std: Std = None
+    class_names: ClassNames = None
+    drop: Drop = None
+    fixed: Fixed = None
+    increasing: Increasing = None
+    decreasing: Decreasing = None
+    categorical: Categorical = None
     regions: Annotated[
         RegionsChoice | None,
         typer.Option(
@@ -199,48 +211,18 @@ class ExplainerOptions:
         typer.Option(help="What may change. Default: as the model and the data suggest."),
     ] = None
     budget: Annotated[int, typer.Option(min=100, help="The most queries that one explanation may use.")] = 10_000
-    fixed: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=each("fixed"), rich_help_panel=TABLES)] = (
-        None
-    )
-    increasing: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help=each("increasing"), rich_help_panel=TABLES)
-    ] = None
-    decreasing: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help=each("decreasing"), rich_help_panel=TABLES)
-    ] = None
-    categorical: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help=each("categorical"), rich_help_panel=TABLES)
-    ] = None
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Leave out this column of the .csv; repeatable.", rich_help_panel=TABLES),
-    ] = None
-    class_names: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Names of the classes, a,b,c.", rich_help_panel=MODELS)
-    ] = None
-    shape: Annotated[
-        str | None, typer.Option(metavar="SIDES", help="Shape of one input, such as 3,32,32.", rich_help_panel=ARRAYS)
-    ] = None
-    mean: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="The model takes (input - mean) / std: one number, or one per channel.",
-            rich_help_panel=ARRAYS,
-        ),
-    ] = None
-    std: Annotated[str | None, typer.Option(metavar="NUMBERS", help="See --mean.", rich_help_panel=ARRAYS)] = None
-    batch_rows: Annotated[
-        int | None, typer.Option(help="Largest number of inputs in one call of the model.", rich_help_panel=MODELS)
-    ] = None
-    remote_model: Annotated[
-        str | None,
-        typer.Option(help="For a URL: the model's name in the Open Inference Protocol.", rich_help_panel=MODELS),
-    ] = None
-    token_env: Annotated[
-        str | None,
-        typer.Option(help="For a URL: the environment variable that holds the bearer token.", rich_help_panel=MODELS),
-    ] = None
+    fixed: Fixed = None
+    increasing: Increasing = None
+    decreasing: Decreasing = None
+    categorical: Categorical = None
+    drop: Drop = None
+    class_names: ClassNames = None
+    shape: Shape = None
+    mean: Mean = None
+    std: Std = None
+    batch_rows: BatchRows = None
+    remote_model: RemoteModel = None
+    token_env: TokenEnv = None
 
 
 def takes_search_options(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., None]]:
